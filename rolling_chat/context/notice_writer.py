@@ -28,7 +28,8 @@ Turns: TypeAlias = Sequence[Sequence[PromptItem]]
 class NoticeWriter:
     """Writes the notice of one prompt.
 
-    Names, the to-do list and the notes are told unless a prompt has no room for them.
+    Names, the to-do list and the notes are told unless a prompt has no room for them. Without `keeps_room`
+    names take only what is free when all has left that must.
     """
 
     inputs: PromptInputs
@@ -36,6 +37,13 @@ class NoticeWriter:
     tells_names: bool = True
     tells_todo: bool = True
     tells_notes: bool = True
+    keeps_room: bool = True
+
+    def with_spare_room(self) -> NoticeWriter | None:
+        """Return a writer that tells names where there happens to be room; None if no room is kept now."""
+        if self.keeps_room and self.tells_names and self.inputs.config.omitted_names:
+            return replace(self, keeps_room=False)
+        return None
 
     def with_less(self) -> Iterator[NoticeWriter]:
         """Yield writers that tell less and less, to be tried when nothing else helps."""
@@ -66,7 +74,7 @@ class NoticeWriter:
         told = Told(notes=notes, free=0 if self.inputs.config.room else -1)
         longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), told)
         budget = sizes.budget(longest.added_to(self.inputs.system))
-        most = budget.system + spare + self._most_names(budget)
+        most = budget.system + spare + (self._most_names(budget) if self.keeps_room else 0)
         # what was told under other settings may be more than could be told now
         now = replace(notice, told=notice.told.with_only(notes=self.tells_notes, names=self.tells_names))
         return replace(budget, system=max(most, sizes.budget(now.added_to(self.inputs.system)).system))

@@ -13,6 +13,9 @@ from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
 
+# How many tokens of messages may leave for the sake of a token of names.
+_WORTH_OF_NAMES = 2
+
 
 class Outcome(NamedTuple):
     """The result of planning: the decisions, what stays of each turn, and the notice about the rest."""
@@ -69,7 +72,7 @@ class _Deciding:
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with the summary that is ready; if nothing else helps, it and what else is told give way."""
-        trimmer, summary = self._trim_telling(ready, early=early)
+        trimmer, summary = self._trim_worth_its_names(ready, early=early)
         for writer in self._writer.with_less():
             if trimmer.fits:
                 break
@@ -77,11 +80,35 @@ class _Deciding:
             trimmer, summary = self._trim_telling(ready, early=early)
         return trimmer, summary
 
+    def _trim_worth_its_names(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
+        """Trim with room kept for names, unless far more than that room would leave for their sake.
+
+        A message that is nearly as large as all the room there is leaves, or stays, whole.
+        """
+        writer, sparing = self._writer, self._writer.with_spare_room()
+        trimmer, summary = self._trim_telling(ready, early=early)
+        if sparing is None or not trimmer.fits:
+            return trimmer, summary
+        room = (
+            sparing.budget(self._before, summary).available - writer.budget(self._before, summary).available
+        )
+        if trimmer.unused <= room:
+            return trimmer, summary
+        self._writer = sparing
+        other, other_summary = self._trim_telling(ready, early=early)
+        if other.fits and other.size - trimmer.size > _WORTH_OF_NAMES * room:
+            return other, other_summary
+        self._writer = writer
+        return trimmer, summary
+
     def _trim_telling(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with what the notice is to tell, and as much of the summary as there is room for."""
         for summary in self._shorter(ready):
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
+            if self._masks_exactly:
+                # a file whose edit has left is no longer being edited: the next request would mask its read
+                trimmer.mask_current_turn()
             if trimmer.fits:
                 break
         return trimmer, summary

@@ -42,7 +42,7 @@ from rolling_chat.context.tool_results import (
     shorten_result,
 )
 from rolling_chat.context_keys import Truncation
-from rolling_chat.messages import Message, has_pictures
+from rolling_chat.messages import ATTACHED, NOTE, Message, has_pictures
 
 # The layer of what a summary stands for.
 SUMMARIZED = "summary"
@@ -51,6 +51,10 @@ OLDER = "an older result"
 # Beside an image a result's text wants room for the line that says that it was cut.
 _MIN_TEXT_TOKENS = 32
 
+
+# Fields of a message that say more than its text does; so may all that are no single value.
+_SAID_BESIDE = {NOTE, "reasoning", "reasoning_content"}
+_Structure = (Mapping, list, tuple)
 
 # What is sent of a message, its fate, the layer that decided it, and the reason.
 _Formed: TypeAlias = tuple[Message, Fate, str, str]
@@ -61,10 +65,9 @@ class Decisions:
     """Record which messages are omitted, masked or shortened, by index in the branch.
 
     `omitted` names the layer that took a message; `masked` are results, each with the reason, `arguments`
-    calls with long values, `levels` what a result or a call's values may keep, in bound tokens that no reply
-    corrected: what was cut must not be cut anew when the model has taught us more. `carried` is the index of
-    the call whose to-do list the notice tells, -1 for none; `told` is what else the notice
-    tells.
+    calls with long values, `levels` what a result, a text or a call's values may keep, in bound tokens that
+    no reply corrected: what was cut must not be cut anew when the model has taught us more. `carried` is the
+    index of the call whose to-do list the notice tells, -1 for none; `told` is what else the notice tells.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
@@ -296,6 +299,8 @@ class Sizes:
             formed = self._result(normalized, decisions)
         elif message.tool_calls:
             formed = self._call(normalized, decisions)
+        elif normalized.index in decisions.levels and _is_plain_text(message):
+            formed = self._text(normalized, decisions.levels[normalized.index])
         elif normalized.index in decisions.masked and has_pictures(message):
             tokens = _parts_cost(message, self.shaping)
             masked = mask_pictures(message, tokens, recall=self._recall(normalized))
@@ -346,6 +351,20 @@ class Sizes:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
 
+    def _text(self, normalized: NormalizedMessage, share: int) -> _Formed | None:
+        source = normalized.message
+        shorter = self._levelled(source, share, "both", self._recall(normalized))
+        if shorter is source:
+            return None
+        # where the attached files stood in the whole text
+        extras = {key: value for key, value in (source.extras or {}).items() if key != ATTACHED}
+        return (
+            replace(shorter, extras=extras or None),
+            Fate.SHORTENED,
+            "2",
+            "as much of it as there is room for",
+        )
+
     def _recall(self, normalized: NormalizedMessage) -> str:
         """The line that says how to read a shortened message back, where the model can."""
         return recall_line(normalized.index) if self.config.recall else ""
@@ -353,6 +372,23 @@ class Sizes:
     def _style(self, normalized: NormalizedMessage) -> Truncation:
         name = normalized.message.name or normalized.tool
         return self.config.tools.get(name, self.config.tool_result_truncation)
+
+
+def may_be_cut(item: PromptItem | None) -> bool:
+    """Return whether a part of an item may stand for it: of a result, or of a text that is nothing else."""
+    if item is None or item.index < 0 or item.normalized.excluded or item.fate is Fate.MASKED:
+        return False
+    return item.message.role == "tool" or _is_plain_text(item.message)
+
+
+def _is_plain_text(message: Message) -> bool:
+    """Is this a request or an answer without calls, pictures, thoughts, or anything else beside its text?"""
+    is_talk = message.role in {"user", "assistant"} and not message.tool_calls
+    if not is_talk or not isinstance(message.content, str):
+        return False
+    beside = {key: value for key, value in (message.extras or {}).items() if key != ATTACHED}
+    has_more = any(isinstance(value, _Structure) for value in beside.values())
+    return not has_more and not beside.keys() & _SAID_BESIDE
 
 
 def _divided(total: int, system: int, tools: int) -> tuple[int, int]:

@@ -6,9 +6,10 @@
 3. of unprotected turns: results and pictures (3b), long argument values of calls already answered, calls with
    their results, whole turns (layer 2): whatever is worth least of all these, see below
 4. of protected turns and of the current one, results between whose keep-windows only: results, long
-   arguments, calls with their results (3c, never the newest); again what is worth least
-5. protected turns: to the request and its final answer; then iterations of the current turn that are left
-   (3c), then protected turns, and the task last
+   arguments, calls with their results (3c, never the newest), protected turns; again what is worth least, but
+   the task before the first of these turns
+5. what was left for the sake of a file that is being edited: protected turns to the request and its final
+   answer, iterations of the current turn (3c), then protected turns
 6. results of the newest iteration, then its arguments, levelled: the room that is left is shared
 
 A token is worth more the more names its message shares with the newest request and the newest answers, and
@@ -20,7 +21,8 @@ again or wholly written: it is not superseded, it is masked after all other resu
 turn is dropped after the other unprotected ones.
 
 Omitting a large item may free more room than needed: what was omitted last comes back if it fits, a
-step at a time, a result in part, so that the prompt is filled up to the mark. What was superseded stays away.
+step at a time, a result or a text in part, so that the prompt is filled up to the mark. What was superseded
+stays away.
 
 `trim_strategy = "age"` replaces steps 3 and 4 by an order of age: results of unprotected turns, those between
 the keep-windows of the current turn, long arguments, turns to the request and its final answer and then out,
@@ -40,12 +42,12 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.leveling import level
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
 from rolling_chat.context.relevance import Relevance
-from rolling_chat.context.report import Fate
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.superseded import reads_of_edited_files, superseded
 from rolling_chat.context.surviving import is_answer
 from rolling_chat.context.tool_uses import ToolUse, is_read, tool_uses
 from rolling_chat.context.trim_ranking import Leaving, Part, Ranking
+from rolling_chat.context.trim_restoring import Restoring
 from rolling_chat.context.trim_steps import TrimStep, TrimTargets
 from rolling_chat.context.working_prompt import (
     Change,
@@ -60,8 +62,8 @@ MIN_RESULT_TOKENS = 36
 # Below this a call's arguments are not worth cutting, in bound tokens.
 _MIN_ARGUMENT_TOKENS = 200
 _LEVELLING_ATTEMPTS = 8
-# A part of a masked result that is smaller, in bound tokens, is not worth coming back.
-_MIN_PART_TOKENS = 400
+# How much longer the request and the answer of a protected turn stay than those of others of their age.
+_OF_PROTECTED = 3.0
 
 
 class Trimmer:
@@ -87,6 +89,8 @@ class Trimmer:
         self._current = len(turns) - 1
         self._deferred = self._deferrable()
         self._newest_indexes = {item.index for item in self._newest()}
+        self.unused = 0.0
+        """Bound tokens by which the last trim stayed below its marks."""
 
     @property
     def turns(self) -> list[list[PromptItem]]:
@@ -101,6 +105,11 @@ class Trimmer:
     def is_over(self, share: float = 1.0, *, spare: int = 0) -> bool:
         """Return whether the prompt exceeds `share` of its limits and `spare` bound tokens."""
         return self._targets(share).are_exceeded(self._working.totals, spare)
+
+    @property
+    def size(self) -> int:
+        """Return what stays, in bound tokens."""
+        return self._working.totals.bound
 
     @property
     def fits(self) -> bool:
@@ -145,8 +154,10 @@ class Trimmer:
             low.window if early or totals.bound > full.window else full.window,
         )
         taken = self._walk(targets, self._deferred)
+        restoring = Restoring(self._working, targets, self._deferred)
         if self._is_priority:
-            self._restore(taken, targets)
+            restoring.restore(taken)
+        self.unused = restoring.room
         self._level_newest()
         if not self.fits:
             # the least that the newest results can be is more than their half: all else goes first
@@ -168,38 +179,6 @@ class Trimmer:
             elif not targets.are_exceeded(held.totals, deferred):
                 break
         return taken
-
-    def _restore(self, taken: Sequence[Sequence[Change]], targets: TrimTargets) -> None:
-        """Give back what left last, a step at a time, wherever it fits below the marks after all.
-
-        Of a turn of the history nothing comes back before what left it later.
-        """
-        waiting = set[int]()
-        for take_changes in reversed(taken):
-            turn = take_changes[0].turn
-            fits = not targets.are_exceeded(self._working.totals_without(take_changes), self._deferred)
-            if turn not in waiting and fits and self._working.restore(take_changes):
-                continue
-            waiting.update({turn} - {self._current})
-            self._restore_part(take_changes, targets)
-
-    def _restore_part(self, take_changes: Sequence[Change], targets: TrimTargets) -> None:
-        """Of a result that is masked and would not fit whole, as much as there is room for."""
-        change, totals = take_changes[0], self._working.totals
-        if change.after is None or change.after.fate is not Fate.MASKED or not self._working.is_after(change):
-            return
-        if change.after.message.role != "tool":  # there is no part of a picture
-            return
-        room = targets.window - (totals.bound - self._deferred)
-        if change.turn != self._current:
-            room = min(room, targets.history - totals.history)
-        while room >= _MIN_PART_TOKENS:
-            self._working.restore_part(change.turn, change.key, int(room) + change.after.bound)
-            if not targets.are_exceeded(self._working.totals, self._deferred):
-                return
-            # a cut comes out near its share, not always below it
-            room *= 0.9
-        self._working.mask(change.turn, change.after, change.after.reason)
 
     def _steps(self) -> Iterator[TrimStep]:
         """Every step that may be taken, in order."""
@@ -226,6 +205,7 @@ class Trimmer:
         yield from steps
         yield from self._masking_steps(protected, lambda index: index in edited)
         yield from self._window_steps(lambda index: index in edited)
+        yield from self._task_steps(range(split))
         yield from self._reducing_steps(protected)
         yield from self._iteration_steps()
         yield from self._dropping_steps(protected)
@@ -268,13 +248,30 @@ class Trimmer:
         ranking = Ranking(
             Relevance(every), edited, superseded, self._newest_indexes, is_maskable, _MIN_ARGUMENT_TOKENS
         )
-        for turns, drops in ((early, True), (late, True), ([*protected, self._current], False)):
-            found = (ranking.parts(turn, self._working.of(turn), drops=drops) for turn in turns)
-            parts = [part for some in found for part in some]
-            for part in sorted(parts, key=lambda part: part.order):
-                yield TrimStep(self._leaving(part, ranking.relevance), for_history=part.turn != self._current)
+        for turns in (early, late):
+            yield from self._parts_leaving(ranking, dict.fromkeys(turns, 1.0))
+        # what was read of a file that is being edited stays longer, and its turn with it
+        kept = {turn for turn in protected if any(item.index in edited for item in self._working.of(turn))}
+        recent = {turn: 0.0 if turn in kept else _OF_PROTECTED for turn in protected}
+        yield from self._parts_leaving(ranking, recent | {self._current: 0.0}, spares_task=False)
 
-    def _leaving(self, part: Part, relevance: Relevance) -> Callable[[], None]:
+    def _parts_leaving(
+        self, ranking: Ranking, turns: Mapping[int, float], *, spares_task: bool = True
+    ) -> Iterator[TrimStep]:
+        """The parts of turns by worth, and the turns themselves by their weight.
+
+        Unless it is spared, the task of an older turn leaves before any of these turns does.
+        """
+        found = (ranking.parts(turn, self._working.of(turn), weight) for turn, weight in turns.items())
+        is_older_task = not spares_task
+        for part in sorted((part for parts in found for part in parts), key=lambda part: part.order):
+            if is_older_task and part.leaving is Leaving.DROP:
+                is_older_task = False
+                yield from self._task_steps(range(min(turns)))
+            take = self._leaving(part, ranking.relevance, spares_task=spares_task)
+            yield TrimStep(take, for_history=part.turn != self._current)
+
+    def _leaving(self, part: Part, relevance: Relevance, *, spares_task: bool) -> Callable[[], None]:
         """What is done to a part of a turn."""
         turn, item = part.turn, part.items[0]
         match part.leaving:
@@ -286,7 +283,8 @@ class Trimmer:
                 layer = "3c" if turn == self._current else "2"
                 return partial(self._working.omit, turn, part.items, layer)
             case Leaving.DROP:
-                return partial(self._omit_all_but_task if self._is_task(turn) else self._drop, turn, "2")
+                spares = spares_task and self._is_task(turn)
+                return partial(self._omit_all_but_task if spares else self._drop, turn, "2")
 
     def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
         """These turns, those apart that hold the newest read of a file that is being edited."""
@@ -336,6 +334,12 @@ class Trimmer:
     def _reducing_steps(self, turns: Sequence[int]) -> Iterator[TrimStep]:
         for turn in turns:
             yield TrimStep(partial(self._reduce, turn))
+
+    def _task_steps(self, turns: range) -> Iterator[TrimStep]:
+        """What is left of the task's turn, if it is one of these."""
+        for turn in turns:
+            if self._is_task(turn):
+                yield TrimStep(partial(self._drop, turn, "2"))
 
     def _iteration_steps(self) -> Iterator[TrimStep]:
         for iteration in split_iterations(self._working.of(self._current))[:-1]:

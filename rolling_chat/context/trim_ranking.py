@@ -63,8 +63,8 @@ class Ranking:
     is_maskable: Callable[[PromptItem], bool]
     long_arguments: int
 
-    def parts(self, turn: int, items: Sequence[PromptItem], *, drops: bool) -> Iterator[Part]:
-        """Yield the parts of a turn; the turn itself only with `drops`."""
+    def parts(self, turn: int, items: Sequence[PromptItem], weight: float) -> Iterator[Part]:
+        """Yield the parts of a turn; and the turn itself, the later the larger `weight` is, never for 0."""
         most, inside = 0.0, set[int]()
         for iteration in split_iterations(items):
             inside.update(item.index for item in iteration)
@@ -77,8 +77,8 @@ class Ranking:
         for item in rest:
             if has_pictures(item.message) and self.is_maskable(item):
                 yield Part(self.relevance.worth([item]), Leaving.MASK, turn, (item,))
-        if drops and items:
-            own = self.relevance.worth_at_its_age(rest or items, _OF_A_TURN)
+        if weight and items:
+            own = self.relevance.worth_at_its_age(rest or items, weight * _OF_A_TURN)
             yield Part(max(most, own), Leaving.DROP, turn, tuple(items))
 
     def _of_iteration(self, turn: int, iteration: Sequence[PromptItem]) -> Iterator[Part]:

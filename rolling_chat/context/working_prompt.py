@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rolling_chat.context.prompt_items import OLDER, Decisions, PromptItem, Sizes
+from rolling_chat.context.report import Fate
 from rolling_chat.context.surviving import (
     STAND_IN_REPLY,
     ends_with_invented_reply,
@@ -23,13 +24,15 @@ _BRIDGE = -1
 class Change:
     """Record one item before and after a trim step, so that the step can be undone.
 
-    None stands for an item that was omitted, or was not there; `level` is the limit that it had."""
+    None stands for an item that was omitted, or was not there; `level` is the limit that it had, `layer` the
+    one that omitted it."""
 
     turn: int
     key: int
     before: PromptItem | None
     after: PromptItem | None
     level: int | None = None
+    layer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class WorkingPrompt:
         self._turns: list[dict[int, PromptItem | None]] = [
             {_key(item): item for item in turn} for turn in turns
         ]
-        self._current = len(turns) - 1
+        self.current = len(turns) - 1
+        """The index of the current turn."""
         self._sizes = sizes
         self._before = decisions
         self._pinned = pinned | set(_invented_for(pinned, turns)) if pinned else pinned
@@ -128,7 +132,7 @@ class WorkingPrompt:
             if item.index < 0 and not (is_call_omitted if is_result else self._omits_whole(turn, keys)):
                 continue
             self._turns[turn][key] = None
-            self._record(Change(turn, key, item, None))
+            self._record(Change(turn, key, item, None, layer=layer))
             if item.index >= 0:
                 self._omitted[item.index] = layer
         self._fit_fillers(turn)
@@ -163,13 +167,13 @@ class WorkingPrompt:
         if item.message.tool_calls:
             self._arguments.add(item.index)
         self._levels[item.index] = share
-        self._reshape(self._current, item.index)
+        self._reshape(self.current, item.index)
 
     def unlevel(self, item: PromptItem) -> None:
         """Undo the leveling of a result or a call of the current turn."""
         if self._levels.pop(item.index, None) is not None:
             self._arguments.discard(item.index)
-            self._reshape(self._current, item.index)
+            self._reshape(self.current, item.index)
 
     def _may_change(self, item: PromptItem) -> bool:
         return item.index >= 0 and item.index not in self._pinned
@@ -207,13 +211,24 @@ class WorkingPrompt:
                 self._arguments.discard(change.key)
         return True
 
+    def redo(self, undone: Sequence[Change]) -> None:
+        """Take a step again that was undone, whatever its items have become since."""
+        for change in undone:
+            now, after = self._turns[change.turn].get(change.key), change.after
+            self._turns[change.turn][change.key] = after
+            self._record(Change(change.turn, change.key, now, after))
+            if after is None and change.layer and change.key >= 0:
+                self._omitted[change.key] = change.layer
+            elif after is not None and after.fate is Fate.MASKED:
+                self._levels.pop(change.key, None)
+                self._masked[change.key] = after.reason
+
     def is_after(self, change: Change) -> bool:
         """Return whether the item is still as that step left it."""
         return self._turns[change.turn].get(change.key) is change.after
 
     def restore_part(self, turn: int, index: int, share: int) -> None:
-        """Replace a mask by as much of the result as `share` bound tokens hold."""
-        self._masked.pop(index, None)
+        """Cut what a restored step had taken to `share` bound tokens."""
         self._levels[index] = share
         self._reshape(turn, index)
 
@@ -231,7 +246,7 @@ class WorkingPrompt:
 
     def _bridge(self, turn: int) -> None:
         """Stand a reply behind a past turn whose own has left, for a request follows; or take it away."""
-        if turn == self._current:
+        if turn == self.current:
             return
         bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
         others = [item for item in others[:2] if item is not bridge]
@@ -255,7 +270,7 @@ class WorkingPrompt:
         self.totals = self._tallied(self.totals, change.turn, change.before, change.after)
 
     def _tallied(self, totals: Totals, turn: int, old: PromptItem | None, new: PromptItem | None) -> Totals:
-        is_past = turn != self._current
+        is_past = turn != self.current
         count = (new is not None) - (old is not None)
         tokens = (new.tokens if new else 0) - (old.tokens if old else 0)
         return Totals(

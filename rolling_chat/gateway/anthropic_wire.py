@@ -154,7 +154,9 @@ def _message(original: Mapping[str, Any], transcript: Transcript, parts: Sequenc
 
 
 def _patched(original: Mapping[str, Any], cut: Message) -> dict[str, Any]:
-    """An answer with shorter arguments."""
+    """An answer with shorter arguments, or a shorter text."""
+    if not cut.tool_calls:
+        return {**original, "content": cut.content}
     arguments = iter(cut.tool_calls)
     return {
         **original,

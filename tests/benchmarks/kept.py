@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from rolling_chat.context import (
     ContextConfig,
@@ -29,9 +29,12 @@ from tests.benchmarks.kept_needs import COLUMNS, MODEL, Conversation, Needs, sai
 from tests.benchmarks.kept_rivals import most_found, recent_that_fit, trimmed_by_langchain
 from tests.benchmarks.reading import NO_TRANSCRIPTS, conversations, transcript_files
 
-WINDOWS = (20_000, 32_000)
-OURS: tuple[TrimStrategy, ...] = ("priority", "age")
-BASE: TrimStrategy = "oldest-first"
+WINDOWS = (8_000, 12_000, 20_000, 32_000)
+NAMED = "with names"
+"""Priority with what the program adds to it: the list of names that left, with their ids."""
+OURS = ("priority", NAMED, "age")
+BASE = "oldest-first"
+_SHARE_OF_NAMES = 0.05
 MOST = "at most"
 _MOST_POINTS = 60
 _ATTEMPTS = 6
@@ -79,7 +82,7 @@ def run() -> Iterator[str]:
                 yield from _table(path.name.split(".")[0], window, scores)
 
 
-def scores_of(path: Path, window: int, ours: Sequence[TrimStrategy] = OURS) -> Scores:
+def scores_of(path: Path, window: int, ours: Sequence[str] = OURS) -> Scores:
     """Measure every contestant on the conversations of a file."""
     scores = Scores()
     for given in conversations(path):
@@ -112,8 +115,10 @@ class _Request:
     window: int
     memo: CountMemo
 
-    def build(self, strategy: TrimStrategy, limit: int = 0) -> FinalPrompt | None:
+    def build(self, contestant: str, limit: int = 0) -> FinalPrompt | None:
         """Build the prompt, in at most `limit` bound tokens if that is not 0."""
+        is_named = contestant == NAMED
+        strategy = "priority" if is_named else cast(TrimStrategy, contestant)
         config = ContextConfig(
             max_context_tokens=self.window,
             input_limit=limit,
@@ -121,6 +126,8 @@ class _Request:
             trim_to=1.0,
             trim_strategy=strategy,
             prompt_cache=True,
+            omitted_names=_SHARE_OF_NAMES if is_named else 0.0,
+            recall=is_named,
         )
         try:
             return build_final_prompt(self.told.messages[: self.at], config, model=MODEL, memo=self.memo)
@@ -128,7 +135,7 @@ class _Request:
             return None
 
 
-def _score(request: _Request, scores: Scores, ours: Sequence[TrimStrategy]) -> None:
+def _score(request: _Request, scores: Scores, ours: Sequence[str]) -> None:
     told, at = request.told, request.at
     base = request.build(BASE)
     if base is None or not base.report.trimmed:

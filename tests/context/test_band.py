@@ -79,7 +79,7 @@ def test_after_a_trim_what_is_left_is_a_little_uncertain() -> None:
     messages: list[dict[str, Any]] = [SYSTEM]
     plan: ContextPlan | None = None
     for number in range(20):
-        messages += [user(f"{number}: what of this? " * 90), assistant("It is so. " * 90), user("And?")]
+        messages += [user(f"{number}: what of this? " * 60), assistant("It is so. " * 60), user("And?")]
         prompt = build(messages, plan, max_history_tokens=4_000)
         if prompt.report.trimmed and number > 3:
             assert 0 < prompt.report.below < 0.3 * prompt.token_count

@@ -159,7 +159,7 @@ def test_the_reserve_is_whole_again_once_there_is_something_to_omit() -> None:
     messages += [assistant("yes"), user("and now?")]
     after = build_final_prompt(messages, config, model="gpt-4o", plan=tight.plan)
     assert (tight.report.reduced_reserve, after.report.reduced_reserve) == (512, 0)
-    assert after.report.count(Fate.OMITTED) == 2
+    assert after.report.count(Fate.SHORTENED) == 1
 
 
 def test_with_rolling_off_history_is_refused_before_the_reserve_gives_way() -> None:

@@ -349,13 +349,13 @@ def test_what_is_left_of_older_turns_leaves_before_newer_work_of_the_current_tur
 
 
 def test_what_left_last_comes_back_where_a_large_thing_made_more_room_than_was_wanted() -> None:
-    large = [user("large"), assistant("word " * 2_000)]
+    large = [user("large"), assistant("word " * 4_000)]
     small = [message for n in range(4) for message in (user(f"small {n}"), assistant(f"answer {n}"))]
     messages = [*worked_turn(0, 0), *small, *large, user("now " + "word " * 600)]
     keys: dict[str, Any] = {"max_context_tokens": 3_000, "reserved_output_tokens": 100, "trim_to": 1.0}
     careful = "\n".join(texts(build(messages, **keys)))
     assert "small 3" in careful
-    assert "word " * 2_000 not in careful
+    assert "word " * 4_000 not in careful
     plain = "\n".join(texts(build(messages, trim_strategy="oldest-first", **keys)))
     assert "small 3" not in plain
 
@@ -425,3 +425,70 @@ def test_history_over_its_cap_costs_the_current_turn_nothing() -> None:
     prompt = build(messages, max_context_tokens=100_000, max_history_tokens=4_000, prompt_cache=True)
     assert set(fates(prompt)[-21:]) == {("sent", "")}
     assert prompt.report.history <= 4_000
+
+
+def _replies(*words: int) -> list[dict[str, Any]]:
+    """Turns of a short request and an answer of so many words, then a request."""
+    turns = ([user(f"question {at}"), assistant(f"answer {at} " * count)] for at, count in enumerate(words))
+    return [*(message for turn in turns for message in turn), user("and now?")]
+
+
+def test_a_text_that_is_nearly_as_large_as_the_room_stays_in_part_and_can_be_read_back() -> None:
+    prompt = build(_replies(200, 3_000), max_context_tokens=8_192, trim_to=1.0, recall=True)
+    answer = next(text for text in texts(prompt) if text.startswith("answer 1"))
+    assert fates(prompt)[-2] == ("shortened", "2")
+    assert "\n[truncated: kept first+last ~" in answer
+    assert "\n[recall: r4]\n" in answer
+    assert answer.endswith("answer 1 ")
+
+
+def test_what_a_text_was_cut_to_stays_the_same_until_the_next_trim() -> None:
+    messages = [SYSTEM, *_replies(200, 3_000)]
+    config = ContextConfig(max_context_tokens=8_192, trim_to=0.9)
+    first = build_final_prompt(messages, config, model="gpt-4o")
+    stored = ContextPlan.from_json(json.loads(json.dumps(first.plan.to_json())))
+    assert first.report.count(Fate.SHORTENED) == 1
+    for plan in (first.plan, stored):
+        more = [*messages, assistant("this"), user("go on")]
+        second = build_final_prompt(more, config, model="gpt-4o", plan=plan)
+        assert second.messages[: len(first.messages)] == first.messages
+
+
+def test_small_messages_come_back_whole_before_a_small_part_of_a_large_one() -> None:
+    prompt = build(
+        _replies(150, 150, 20_000), max_context_tokens=4_096, trim_to=1.0, reserved_output_tokens=0
+    )
+    kept = [row.fate for row in prompt.report.rows[1:5]]
+    assert kept == [Fate.SENT] * 4
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"reasoning_content": "I think"},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "I think", "signature": "c2ln"}]},
+    ],
+)
+def test_an_answer_with_thoughts_leaves_whole_or_not_at_all(beside: dict[str, Any]) -> None:
+    messages = _replies(200, 3_000)
+    messages[3] |= beside
+    prompt = build(messages, max_context_tokens=8_192, trim_to=1.0)
+    assert fates(prompt)[3][0] == "omitted"
+
+
+def test_the_task_leaves_before_what_was_said_last() -> None:
+    messages = [user("the task: " + "word " * 900), assistant("done")]
+    for number in range(6):
+        messages += [user(f"request {number}"), assistant(f"answer {number} " * 120)]
+    prompt = build([*messages, user("go on")], max_context_tokens=4_096, trim_to=1.0)
+    assert prompt.report.rows[1].fate is not Fate.SENT
+    assert [row.fate for row in prompt.report.rows[-11:]] == [Fate.SENT] * 11
+
+
+def test_turns_that_were_said_long_before_leave_before_the_newest_work_on_the_request() -> None:
+    messages = [user("old"), assistant("an old answer " * 700), user("now work")]
+    for number in range(8):
+        messages += [call(f"c{number}"), tool(f"c{number}", "done")]
+    prompt = build(messages, max_context_tokens=4_096, trim_to=1.0)
+    assert prompt.report.rows[2].fate in {Fate.OMITTED, Fate.SHORTENED}
+    assert {row.fate for row in prompt.report.rows[3:]} == {Fate.SENT}

@@ -222,3 +222,23 @@ def test_the_prefix_stands_still_until_more_is_dropped(messages: list[dict[str, 
         if worker.headers["x-rolling-omitted"] == omitted and worker.headers["x-rolling-shortened"] == "0":
             assert sent["messages"][: len(before)] == before
         before, omitted = sent["messages"], worker.headers["x-rolling-omitted"]
+
+
+@pytest.mark.parametrize("as_block", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_long_answer_most_goes_on_in_place_of_nothing(kind: str, as_block: bool) -> None:
+    answer = "\n".join(f"line {number} of a long answer" for number in range(900))
+    messages = [
+        {"role": "user", "content": "tell me"},
+        {"role": "assistant", "content": answer},
+        {"role": "user", "content": "and now?"},
+    ]
+    body = KINDS[kind](messages)
+    body["messages"][1]["content"] = [{"type": "text", "text": answer}] if as_block else answer
+    worker = Worker(6_000)
+    sent = run(worker, body, kind)
+    assert sent is not None
+    assert not worker.hooks.counters.requests["failed_open"]
+    said = json.dumps(sent["messages"])
+    assert "line 0 of" in said
+    assert "[truncated: kept first+last" in said
