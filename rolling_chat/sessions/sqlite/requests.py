@@ -19,10 +19,8 @@ from rolling_chat.sessions.sqlite.rows import (
     message_number,
     pack,
     pack_json,
-    request_number,
     unpack,
     unpack_json,
-    update,
     usage_columns,
 )
 from rolling_chat.sessions.values import real, whole
@@ -100,7 +98,11 @@ def finish(
     """
     columns = usage_columns(usage) | {"seconds": real(seconds), "error": pack(error)}
     columns |= {"cache_miss": miss[0], "missed_tokens": whole(miss[1])}
-    update(connection, "request", request_number(connection, id), columns)
+    settings = ", ".join(f"{name} = ?" for name in columns)
+    statement = f"UPDATE request SET {settings} WHERE id = ?"  # noqa: S608 - our own names
+    key = packed(id) if is_id(id) else b""
+    if not connection.execute(statement, (*columns.values(), key)).rowcount:
+        raise StoreError(f"there is no request {id[:40]!r}; its session may have been deleted")
 
 
 def of_session(connection: sqlite3.Connection, session: int) -> list[RequestRecord]:

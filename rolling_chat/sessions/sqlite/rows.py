@@ -26,12 +26,11 @@ _ENDINGS = {ending.value: ending for ending in Ending}
 
 def message_number(connection: sqlite3.Connection, id: str) -> int:
     """Return the row number of a message. Raises StoreError where there is none."""
-    return _number(connection, "message", id)
-
-
-def request_number(connection: sqlite3.Connection, id: str) -> int:
-    """Return the row number of a request. Raises StoreError where there is none."""
-    return _number(connection, "request", id)
+    if is_id(id):
+        row = connection.execute("SELECT number FROM message WHERE id = ?", (packed(id),)).fetchone()
+        if row is not None:
+            return int(row[0])
+    raise StoreError(f"there is no message {id[:40]!r}")
 
 
 def message_id(connection: sqlite3.Connection, number: int | None) -> str:
@@ -164,12 +163,3 @@ def _made_by(provider: str | bytes, model: str | bytes) -> MadeBy:
 
 def _optional(value: str | bytes | None) -> str | None:
     return None if value is None else unpack(value)
-
-
-def _number(connection: sqlite3.Connection, table: str, id: str) -> int:
-    if is_id(id):
-        statement = f"SELECT number FROM {table} WHERE id = ?"  # noqa: S608 - our own names
-        row = connection.execute(statement, (packed(id),)).fetchone()
-        if row is not None:
-            return int(row[0])
-    raise StoreError(f"there is no {table} {id[:40]!r}")

@@ -263,7 +263,7 @@ class SqliteStore(CopyingStore):
             return
         # many times a second: these wait for the system, not for the disk
         with self._database.write(survives_power_cut=False) as connection:
-            tree.grow_reply(connection, message_number(connection, reply_id), text, reasoning)
+            tree.grow_reply(connection, reply_id, text, reasoning)
 
     def seal_reply(self, reply_id: str, message: Message) -> Message:
         with self._database.write() as connection:

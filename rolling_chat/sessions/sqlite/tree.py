@@ -22,6 +22,7 @@ from rolling_chat.sessions.sqlite.rows import (
     insert,
     message_columns,
     message_id,
+    message_number,
     pack,
     pack_counts,
     read_counts,
@@ -51,6 +52,7 @@ _NUMBERS = """
     SELECT number FROM branch
 """
 _ABOVE = "SELECT parent, depth FROM message WHERE number = ?"
+_GROWING = "SELECT message FROM growing WHERE message = (SELECT number FROM message WHERE id = ?)"
 
 _ALL = -1
 
@@ -135,10 +137,14 @@ def begin_reply(
     return reply.id
 
 
-def grow_reply(connection: sqlite3.Connection, number: int, text: str, reasoning: str) -> None:
+def grow_reply(connection: sqlite3.Connection, id: str, text: str, reasoning: str) -> None:
     """Append streamed text to the stored row of a reply that is still growing."""
-    _require_growing(connection, number)
-    insert(connection, "chunk", {"message": number, "text": pack(text), "reasoning": pack(reasoning)})
+    # many times a second: one statement where all is well
+    row = connection.execute(_GROWING, (packed(id) if is_id(id) else b"",)).fetchone()
+    if row is None:
+        message_number(connection, id)  # raises where there is no such message
+        raise _closed(id)
+    insert(connection, "chunk", {"message": row[0], "text": pack(text), "reasoning": pack(reasoning)})
 
 
 def seal_reply(connection: sqlite3.Connection, number: int, message: Message, now: float) -> Message:
@@ -255,5 +261,8 @@ def _is_growing(connection: sqlite3.Connection, number: int) -> bool:
 
 def _require_growing(connection: sqlite3.Connection, number: int) -> None:
     if not _is_growing(connection, number):
-        reply = message_id(connection, number)
-        raise StoreError(f"the reply {reply!r} is closed; nothing more can be written to it")
+        raise _closed(message_id(connection, number))
+
+
+def _closed(id: str) -> StoreError:
+    return StoreError(f"the reply {id!r} is closed; nothing more can be written to it")
