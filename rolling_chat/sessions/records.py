@@ -22,11 +22,11 @@ class StoreDamaged(StoreError):  # noqa: N818 - reads as what it is at the place
 
 
 class SessionNotFound(StoreError):  # noqa: N818
-    """A session id that does not exist; the line lists those that do."""
+    """A name that no session goes by; the line lists those that there are."""
 
 
 class SessionAmbiguous(StoreError):  # noqa: N818
-    """The beginning of an id that several sessions share; the line lists them."""
+    """A name that several sessions go by; the line lists them."""
 
 
 @dataclass(frozen=True, slots=True)

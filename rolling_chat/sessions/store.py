@@ -36,8 +36,9 @@ class SessionStore(Protocol):
     else, where the store, its connection or an id is at fault. A store that a newer version of the program
     wrote is not opened, and nothing in it is changed.
 
-    Ids are the store's: who calls compares them, and nothing else. Names and texts are any `str`, lone
-    surrogates and NULs among it; numbers that make no sense are kept as the nearest that do.
+    Ids are those of `sessions/ids.py`, the same in every store; who calls compares them, and nothing else.
+    Names and texts are any `str`, lone surrogates and NULs among it; numbers that make no sense are kept as
+    the nearest that do.
     """
 
     @property
@@ -84,7 +85,7 @@ class SessionStore(Protocol):
         """Return the sessions of the tasks that the calls of a session began, oldest first."""
 
     def session(self, id_start: str) -> SessionInfo:
-        """Return the session whose id begins with the given text.
+        """Return the session that goes by a name: any unique start of its short id or of its id, or its end.
 
         Raises SessionNotFound or SessionAmbiguous.
         """
@@ -261,7 +262,7 @@ class SessionStore(Protocol):
         """Return what all requests since `at` (seconds since the epoch) have cost, in US dollars."""
 
     def request(self, id_start: str) -> RequestRecord:
-        """Return the logged request whose id begins with the given text.
+        """Return the logged request whose short id begins with the given text, or whose id it is.
 
         Raises StoreError if there is none, or several.
         """
