@@ -420,6 +420,16 @@ class Session:
             raise ChatError("A title needs at least one character.")
         self.state.update(title=title)
 
+    def share(self, member: str, *, may_write: bool | None) -> None:
+        """Let another user of the store read the session, or write to it; None ends that."""
+        with in_words():
+            self._runtime.store.share(self.info.id, member, may_write=may_write)
+
+    def shared_with(self) -> Mapping[str, bool]:
+        """Return the users whom the session is shared with, and whether each may write. Raises ChatError."""
+        with in_words():
+            return self._runtime.store.shared_with(self.info.id)
+
     @property
     def head(self) -> str:
         """The id of the branch's newest message; empty before the first."""

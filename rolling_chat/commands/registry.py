@@ -46,6 +46,7 @@ from rolling_chat.commands.run import RUN
 from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.server_prompts import prompt_commands
 from rolling_chat.commands.sessions import SESSIONS
+from rolling_chat.commands.share import SHARE
 from rolling_chat.commands.skill import SKILL
 from rolling_chat.commands.skills import SKILLS
 from rolling_chat.commands.summary import SUMMARY
@@ -100,6 +101,7 @@ _COMMANDS: tuple[Command, ...] = (
     SEARCH,
     RESUME,
     RENAME,
+    SHARE,
     EXPORT,
     COPY,
     THEME,

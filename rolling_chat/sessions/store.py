@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
@@ -269,6 +269,17 @@ class SessionStore(Protocol):
 
     def basis(self, digest: str) -> JsonObject | None:
         """Return what requests with this `settings_digest` were made from; None where it was not kept."""
+
+    # Who may use a session
+
+    def share(self, session_id: str, member: str, *, may_write: bool | None) -> None:
+        """Let another user of the store read a session, or write to it as well; None ends that.
+
+        Raises StoreError where there is no such user, and in a store that has only one.
+        """
+
+    def shared_with(self, session_id: str) -> Mapping[str, bool]:
+        """Return the users whom a session is shared with, and whether each may write to it."""
 
     # Who has a session open
 

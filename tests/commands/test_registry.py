@@ -57,6 +57,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "search",
             "resume",
             "rename",
+            "share",
             "export",
             "copy",
             "theme",

@@ -5,7 +5,8 @@
 -- Failures that the program puts into words:
 --   RC001 no such session     RC002 no such message     RC003 the reply is closed
 --   RC004 open elsewhere (the detail says where)        RC005 not a message of this session
---   RC006 shared for reading only
+--   RC006 shared for reading only                       RC007, RC008, RC009 somebody else's session
+--   RC010 no such login
 
 CREATE OR REPLACE FUNCTION patience() RETURNS interval LANGUAGE sql IMMUTABLE
     AS $$ SELECT interval '60 seconds' $$;
@@ -582,6 +583,25 @@ BEGIN
             SELECT FROM session CROSS JOIN line_of(session.head) AS line
             WHERE session.number = p_session AND line.run = message.run AND message.depth <= line.last))
     ORDER BY message.number DESC LIMIT p_most;
+END $$;
+
+-- A session shared with another login, to read or to write; NULL ends that.
+CREATE OR REPLACE FUNCTION share_session(p_session text, p_member text, p_may_write boolean)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE place session := seen(p_session);
+BEGIN
+    IF place.owner <> session_user THEN
+        RAISE EXCEPTION USING ERRCODE = 'RC009', MESSAGE = 'not the owner', DETAIL = place.short;
+    END IF;
+    IF p_may_write IS NULL THEN
+        DELETE FROM share WHERE session = place.number AND member = p_member;
+        RETURN;
+    END IF;
+    IF p_member = place.owner OR NOT EXISTS (SELECT FROM pg_roles WHERE rolname = p_member AND rolcanlogin) THEN
+        RAISE EXCEPTION USING ERRCODE = 'RC010', MESSAGE = 'no such login', DETAIL = p_member;
+    END IF;
+    INSERT INTO share (session, member, may_write) VALUES (place.number, p_member, p_may_write)
+    ON CONFLICT (session, member) DO UPDATE SET may_write = excluded.may_write;
 END $$;
 
 -- The claim of a store whose process is known to have ended.

@@ -30,7 +30,7 @@ _DEFINER_SAFE = """
         FOR one IN SELECT oid::regprocedure AS name FROM pg_proc
             WHERE pronamespace = 'rolling_chat'::regnamespace AND prosecdef
         LOOP
-            EXECUTE format('ALTER FUNCTION %s SET search_path = rolling_chat, pg_temp', one.name);
+            EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, rolling_chat, pg_temp', one.name);
         END LOOP;
     END $$
 """

@@ -1,13 +1,21 @@
 -- Who sees what: the owner of a session everything of it, whom it is shared with the same, to write where the
 -- owner said so. The login decides (`session_user`), which no `SET ROLE` changes.
 
-CREATE OR REPLACE FUNCTION may_write(p_session bigint, p_owner name) RETURNS boolean LANGUAGE sql STABLE AS $$
+-- Policies call these whatever path the login has set: no table of its own stands in for one of these.
+CREATE OR REPLACE FUNCTION may_write(p_session bigint, p_owner name) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, rolling_chat, pg_temp AS $$
     SELECT EXISTS (
         SELECT FROM session WHERE number = p_session AND owner = p_owner AND (
             owner = session_user
             OR number IN (SELECT share.session FROM share WHERE share.member = session_user AND share.may_write)
         )
     )
+$$;
+
+-- whether a message, if any, is one that the login may read: nothing can be made to stand on another
+CREATE OR REPLACE FUNCTION sees(p_message bigint) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, rolling_chat, pg_temp AS $$
+    SELECT p_message IS NULL OR EXISTS (SELECT FROM message WHERE number = p_message)
 $$;
 
 DO $$
@@ -34,6 +42,9 @@ BEGIN
             OR session IN (SELECT share.session FROM share WHERE share.member = session_user AND may_write))',
             the_table);
     END LOOP;
+    DROP POLICY adding ON rolling_chat.message;
+    CREATE POLICY adding ON rolling_chat.message FOR INSERT
+        WITH CHECK (may_write(session, owner) AND sees(parent));
     -- whom a session is shared with adds to it, and changes nothing that was said
     DROP POLICY changing ON rolling_chat.message;
     DROP POLICY deleting ON rolling_chat.message;
@@ -61,15 +72,18 @@ END $$;
 
 CREATE POLICY readers ON session FOR SELECT USING (owner = session_user
     OR number IN (SELECT share.session FROM share WHERE share.member = session_user));
-CREATE POLICY adding ON session FOR INSERT WITH CHECK (owner = session_user);
+CREATE POLICY adding ON session FOR INSERT
+    WITH CHECK (owner = session_user AND sees(head) AND sees(forked_at) AND sees(asked_by));
 CREATE POLICY changing ON session FOR UPDATE USING (owner = session_user
-    OR number IN (SELECT share.session FROM share WHERE share.member = session_user AND may_write));
+    OR number IN (SELECT share.session FROM share WHERE share.member = session_user AND may_write))
+    WITH CHECK (sees(head) AND sees(forked_at) AND sees(asked_by));
 CREATE POLICY deleting ON session FOR DELETE USING (owner = session_user);
 
 CREATE POLICY readers ON share FOR SELECT USING (owner = session_user OR member = session_user);
 CREATE POLICY adding ON share FOR INSERT WITH CHECK (owner = session_user
     AND EXISTS (SELECT FROM session WHERE session.number = share.session AND session.owner = session_user));
-CREATE POLICY changing ON share FOR UPDATE USING (owner = session_user);
+CREATE POLICY changing ON share FOR UPDATE USING (owner = session_user) WITH CHECK (owner = session_user
+    AND EXISTS (SELECT FROM session WHERE session.number = share.session AND session.owner = session_user));
 CREATE POLICY deleting ON share FOR DELETE USING (owner = session_user OR member = session_user);
 
 CREATE POLICY readers ON writer FOR SELECT USING (owner = session_user

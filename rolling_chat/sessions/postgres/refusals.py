@@ -46,6 +46,18 @@ class HeldElsewhere(StoreError):  # noqa: N818 - reads as what it is at the plac
         self.other = other
 
 
+_REFUSALS = {
+    "RC002": "there is no message {}",
+    "RC003": "the reply {} is closed; nothing more can be written to it",
+    "RC005": "message {} is not of this session",
+    "RC006": "session {} is shared with you for reading only; export it to go on in a copy",
+    "RC007": "session {} belongs to somebody else; export and import it for a copy of your own",
+    "RC008": "session {} belongs to somebody else, who alone may delete it",
+    "RC009": "session {} belongs to somebody else, who alone may share it",
+    "RC010": "the database has no other login {}; name somebody who uses this store",
+}
+
+
 def refusal(error: psycopg.Error) -> StoreError | None:
     """Return what a function refused as an error of the store; None where it is another fault."""
     detail = error.diag.message_detail or ""
@@ -53,22 +65,8 @@ def refusal(error: psycopg.Error) -> StoreError | None:
     match error.sqlstate:
         case "RC001":
             return SessionNotFound(f"there is no session {shown}; it may have been deleted")
-        case "RC002":
-            return StoreError(f"there is no message {shown}")
-        case "RC003":
-            return StoreError(f"the reply {shown} is closed; nothing more can be written to it")
         case "RC004":
             return HeldElsewhere(Other.of(json.loads(detail)))
-        case "RC005":
-            return StoreError(f"message {shown} is not of this session")
-        case "RC006":
-            return StoreError(
-                f"session {shown} is shared with you for reading only; export it to go on in a copy"
-            )
-        case "RC007":
-            return StoreError(
-                f"session {shown} belongs to somebody else; export and import it for a copy of your own"
-            )
-        case "RC008":
-            return StoreError(f"session {shown} belongs to somebody else, who alone may delete it")
+        case str(state) if state in _REFUSALS:
+            return StoreError(_REFUSALS[state].format(shown))
     return None

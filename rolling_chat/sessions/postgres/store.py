@@ -51,6 +51,11 @@ _RELEASE = "SELECT release(%(session)s, %(store)s)"
 _RELEASE_ALL = "SELECT release_all(%(store)s)"
 _FORK = "SELECT fork(%(session)s, %(id)s, %(now)s)"
 _DELETE = "SELECT delete_session(%(session)s, %(store)s)"
+_SHARE = "SELECT share_session(%(session)s, %(member)s, %(may_write)s)"
+_SHARED_WITH = """
+    SELECT share.member::text, share.may_write FROM seen(%(session)s) AS place
+    JOIN share ON share.session = place.number ORDER BY share.member
+"""
 _IS_BLANK = "SELECT NOT is_spoken_in FROM seen(%(session)s)"
 # those that the session made, and those that it shares with the one that it was forked from
 _FILES = """
@@ -311,6 +316,15 @@ class PostgresStore(SessionStore):
 
     def basis(self, digest: str) -> JsonObject | None:
         return requests.basis(self._database, digest)
+
+    # Who may use a session
+
+    def share(self, session_id: str, member: str, *, may_write: bool | None) -> None:
+        values = {"session": pack(session_id), "member": pack(member), "may_write": may_write}
+        self._database.run(_SHARE, values)
+
+    def shared_with(self, session_id: str) -> dict[str, bool]:
+        return dict(self._database.run(_SHARED_WITH, {"session": pack(session_id)}))
 
     # Who has a session open
 

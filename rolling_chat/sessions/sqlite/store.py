@@ -364,6 +364,17 @@ class SqliteStore(CopyingStore):
         with self._database.read() as connection:
             return requests.basis(connection, digest)
 
+    # Who may use a session
+
+    def share(self, session_id: str, member: str, *, may_write: bool | None) -> None:  # noqa: ARG002
+        raise StoreError(
+            "sessions in a file on this machine are shared with nobody; "
+            "[sessions] store names a database for a team"
+        )
+
+    def shared_with(self, session_id: str) -> dict[str, bool]:  # noqa: ARG002
+        return {}
+
     # Who has a session open
 
     def claim(self, session_id: str) -> Holder | None:

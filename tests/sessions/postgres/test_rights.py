@@ -136,3 +136,87 @@ def test_a_login_that_may_not_make_tables_says_who_may(server: Server, open_as: 
     empty = new_database(server, empty=True)
     with pytest.raises(StoreError, match="have its owner open it first"):
         open_store(server.url(empty, BOB))
+
+
+def test_a_shared_session_is_read_until_that_is_ended_and_never_written(open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session = secret_session(ada)
+    ada.share(session, BOB, may_write=False)
+    assert ada.shared_with(session) == {BOB: False}
+    assert bob.branch(session) == ada.branch(session)  # its picture, and the reply that still grows, too
+    assert [info.id for info in bob.sessions()] == [session]
+    assert bob.search("zebra answer")[0].session_id == session
+    assert bob.basis("digest") == {"system": "zebra"}
+    assert bob.claim(session) is not None  # followed
+    ada.release(session)
+    assert bob.claim(session) is not None  # nobody has it open, and still it is not his to write
+    for attempt in (
+        lambda: bob.append(session, Message("user", "mine now")),
+        lambda: bob.update_session(session, title="mine now"),
+        lambda: bob.move_head(session, "", "m"),
+        lambda: bob.fork(session),
+        lambda: bob.delete(session),
+        lambda: bob.share(session, ADA, may_write=True),
+    ):
+        with pytest.raises(StoreError, match=r"reading only|somebody else"):
+            attempt()
+    ada.share(session, BOB, may_write=None)
+    with pytest.raises(SessionNotFound):
+        bob.branch(session)
+    assert bob.search("zebra") == []
+
+
+def test_who_may_write_adds_to_a_session_and_takes_nothing_away(
+    server: Server, team: str, open_as: Open
+) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session = secret_session(ada)
+    ada.release(session)
+    before = ada.branch(session)
+    ada.share(session, BOB, may_write=True)
+    assert bob.claim(session) is None
+    added = bob.append(session, Message("user", ({"type": "text", "text": "by bob"}, PICTURE)))
+    reply = bob.begin_reply(session, OFFLINE)
+    bob.grow_reply(reply, "an answer")
+    sealed = bob.seal_reply(reply, Message("assistant", "an answer"))
+    assert ada.branch(session) == [*before, added, sealed]
+    with pytest.raises(StoreError, match="is open in another terminal"):
+        ada.append(session, Message("user", "at once"))
+    with pytest.raises(StoreError, match="who alone may delete it"):
+        bob.delete(session)
+    with closing(psycopg.connect(server.url(team, BOB), autocommit=True)) as connection:
+        for attempt in (
+            "DELETE FROM rolling_chat.session",
+            "DELETE FROM rolling_chat.message WHERE content LIKE 'zebra%'",
+            "UPDATE rolling_chat.message SET content = 'never said' WHERE content = 'zebra answer'",
+        ):
+            assert connection.execute(attempt).rowcount == 0
+        with pytest.raises(psycopg.Error):
+            connection.execute("UPDATE rolling_chat.share SET owner = 'bob'")
+    assert ada.branch(session)[: len(before)] == before
+
+
+def test_nobody_invites_himself(server: Server, team: str, open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session, own = secret_session(ada), new_session(bob).id
+    with pytest.raises(StoreError, match="no other login 'nobody-here'"):
+        ada.share(session, "nobody-here", may_write=True)
+    bob.share(own, ADA, may_write=True)
+    number = server.sql(f"SELECT number FROM rolling_chat.session WHERE id = '{session}'", team).strip()
+    message = server.sql("SELECT min(number) FROM rolling_chat.message", team).strip()
+    with closing(psycopg.connect(server.url(team, BOB), autocommit=True)) as connection:
+        for attempt in (
+            f"UPDATE rolling_chat.share SET session = {number}, member = 'bob'",
+            f"UPDATE rolling_chat.session SET head = {message}",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(attempt)
+        # nor by tables of his own that have the names of the policies'
+        connection.execute("CREATE TEMP TABLE session AS SELECT * FROM rolling_chat.session")
+        connection.execute(f"UPDATE session SET number = {number}, owner = 'ada'")
+        connection.execute("SET search_path TO pg_temp, rolling_chat")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(
+                "INSERT INTO rolling_chat.claim (session, owner, store, since)"
+                f" SELECT {number}, 'ada', 'mine', 0 WHERE may_write({number}, 'bob') IS NOT NULL"
+            )
