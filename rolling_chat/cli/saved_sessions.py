@@ -8,7 +8,8 @@ from datetime import datetime
 
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_saved
+from rolling_chat.cli.stored import count_local, open_saved
+from rolling_chat.figures import plural
 from rolling_chat.messages import Json
 from rolling_chat.sessions.records import (
     SearchHit,
@@ -38,6 +39,8 @@ def list_sessions(options: Options, paths: Paths) -> int:
         title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
         begins = f"{info.short:<{width}}  {when(info.updated_at)}  {info.messages:>5} messages"
         print(f"{begins}{marks}  {title}  · {folder}")
+    if stayed := count_local(options, paths):
+        print(f"{plural(stayed, 'more session')} stayed on this machine: {paths.database}")
     return Exit.DONE
 
 

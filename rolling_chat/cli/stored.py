@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Failure
 from rolling_chat.cli.options import Options
@@ -15,11 +17,28 @@ from rolling_chat.settings.store_place import is_begun, store_place
 def open_saved(options: Options, paths: Paths) -> SessionStore:
     """Open the store of saved sessions. Raises Failure with the store's own line, and SettingsError."""
     try:
-        return open_store(store_place(settings_of(options, paths), paths))
+        store = open_store(store_place(settings_of(options, paths), paths))
     except StoreError as error:
         raise Failure(str(error)) from error
+    if store.is_remote:
+        atexit.register(store.close)  # its connections have threads, which a command does not end
+    return store
 
 
 def has_saved(options: Options, paths: Paths) -> bool:
     """Return whether there may be saved sessions. Raises SettingsError."""
     return is_begun(store_place(settings_of(options, paths), paths))
+
+
+def count_local(options: Options, paths: Paths) -> int:
+    """Return how many sessions are in the file of this machine while the settings name another store."""
+    if not settings_of(options, paths).sessions.store or not is_begun(paths.database):
+        return 0
+    try:
+        store = open_store(paths.database)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    try:
+        return len(store.sessions())
+    finally:
+        store.close()

@@ -35,6 +35,7 @@ _CONNECT_SECONDS = 10
 _PATIENCE_OF_SCREEN, _PATIENCE = 3.0, 20.0
 _GLANCE = 0.05  # seconds that the screen waits again for what was out of reach just now
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 1.0
+_TRY = 1.0  # seconds that the pool is waited for: once it has given up, only who asks makes it try anew
 
 # the server goes down, comes up, has no connection left, or let two transactions wait for each other
 _PASSING = ("08", "57P", "53300", "40001", "40P01")
@@ -57,7 +58,7 @@ class Database:
             min_size=1,
             max_size=_MAX_CONNECTIONS,
             max_idle=120.0,
-            reconnect_timeout=_PATIENCE_OF_SCREEN,  # then the next who asks makes it try anew
+            reconnect_timeout=_TRY,
             open=True,
         )
 
@@ -107,7 +108,8 @@ class Database:
             if self._is_closed:
                 raise StoreError(f"{self.name} is closed")
             try:
-                with self._connection(max(_GLANCE, until - time.monotonic())) as connection:
+                left = max(_GLANCE, until - time.monotonic())
+                with self._connection(min(left, _TRY)) as connection:
                     cursor = connection.execute(statement, {"again": again, **(values or {})})
                     rows = cursor.fetchall() if cursor.description else []
                 self._is_lost = False

@@ -129,7 +129,7 @@ BEGIN
     new_number := nextval('message_number_seq');
     INSERT INTO message (
         number, id, owner, session, parent, run, depth, turn, role, content, parts, tool_calls, tool_call_id,
-        name, extras, provider, model, ending, created_at, words, is_cut
+        name, extras, provider, model, ending, created_at, words
     ) OVERRIDING SYSTEM VALUE VALUES (
         new_number, p_message ->> 'id', p_session.owner, p_session.number, above.number,
         CASE WHEN above.number IS NULL OR EXISTS
@@ -139,7 +139,7 @@ BEGIN
         p_message ->> 'role', p_message ->> 'content', p_message ->> 'parts', p_message ->> 'tool_calls',
         p_message ->> 'tool_call_id', p_message ->> 'name', p_message ->> 'extras', p_message ->> 'provider',
         p_message ->> 'model', p_message ->> 'ending', message_time,
-        (p_message ->> 'words')::tsvector, coalesce((p_message ->> 'is_cut')::boolean, false)
+        (p_message ->> 'words')::tsvector
     );
     INSERT INTO file (message, owner, session, path, action, sha256)
     SELECT new_number, p_session.owner, p_session.number, touch ->> 0, touch ->> 1, touch ->> 2
@@ -227,7 +227,7 @@ BEGIN
         extras = p_final ->> 'extras', provider = coalesce(p_final ->> 'provider', provider),
         model = CASE WHEN p_final ->> 'provider' IS NULL THEN model ELSE p_final ->> 'model' END,
         ending = p_final ->> 'ending', counts = NULL,
-        words = (p_final ->> 'words')::tsvector, is_cut = coalesce((p_final ->> 'is_cut')::boolean, false)
+        words = (p_final ->> 'words')::tsvector
     WHERE number = reply.message RETURNING * INTO done;
     DELETE FROM growing WHERE message = reply.message;
     UPDATE session SET updated_at = p_now WHERE number = reply.session;
@@ -548,7 +548,7 @@ END $$;
 -- owner, whom no policy holds, since the index on words is not used where one does.
 CREATE OR REPLACE FUNCTION found_messages(
     p_query tsquery, p_session bigint, p_most integer
-) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 20 SECURITY DEFINER AS $$
+) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 5 SECURITY DEFINER AS $$
 BEGIN
     RETURN QUERY SELECT message.number FROM message
     WHERE message.words @@ p_query
@@ -575,7 +575,7 @@ $$;
 -- index knows, and for what no index found. It reads the login's own messages one by one.
 CREATE OR REPLACE FUNCTION scanned_messages(
     p_patterns text[], p_session bigint, p_most integer
-) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 20 AS $$
+) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 5 AS $$
 BEGIN
     RETURN QUERY SELECT message.number FROM message
     WHERE message.content ILIKE ALL (p_patterns)

@@ -24,8 +24,8 @@ _PLACE_BYTES = 2
 _WORD = re.compile(r"[^\W_]+")
 
 
-def index_words(text: str) -> tuple[str, bool]:
-    """Return a text's words with their places, in a tsvector's notation, and whether some are missing."""
+def index_words(text: str) -> str:
+    """Return a text's words with their places, in a tsvector's notation; of a huge text the first ones."""
     places: dict[str, list[int]] = {}
     size = 0
     for place, word in enumerate(words_of(text[:_MAX_CHARACTERS]), start=1):
@@ -33,12 +33,12 @@ def index_words(text: str) -> tuple[str, bool]:
         if found is None:
             size += len(word.encode()) + 8
             if size > _MAX_BYTES:
-                return _notation(places), True
+                break
             found = places[word] = []
         if place <= _MAX_PLACE and len(found) < _MAX_PLACES:
             size += _PLACE_BYTES
             found.append(place)
-    return _notation(places), len(text) > _MAX_CHARACTERS
+    return _notation(places)
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _phrase(words: Sequence[str], *, is_beginning: bool = False) -> str:
 
 def _joined(queries: Sequence[str], by: str) -> str:
     found = [query for query in queries if query]
-    return f"({by.join(found)})" if found else ""
+    return f"({by.join(found)})" if len(found) > 1 else "".join(found)
 
 
 def _notation(places: dict[str, list[int]]) -> str:

@@ -54,7 +54,6 @@ def unpack_json(value: str) -> Json:
 
 def content_columns(message: Message) -> dict[str, Any]:
     """Return the columns that change when a growing reply is sealed."""
-    words, is_cut = index_words(message.text)
     return {
         "content": pack(message.text),
         "parts": None if isinstance(message.content, str) else pack_json([*map(dict, message.content)]),
@@ -65,8 +64,7 @@ def content_columns(message: Message) -> dict[str, Any]:
         "provider": pack(message.made_by.provider) if message.made_by else None,
         "model": pack(message.made_by.model) if message.made_by else None,
         "ending": message.ending.value,
-        "words": words,
-        "is_cut": is_cut,
+        "words": index_words(message.text),
     }
 
 

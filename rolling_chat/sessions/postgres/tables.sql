@@ -41,9 +41,8 @@ CREATE TABLE session (
 );
 CREATE INDEX session_by_time ON session (owner, updated_at DESC, number DESC);
 CREATE INDEX session_by_folder ON session (owner, folder_key, updated_at DESC, number DESC);
-CREATE INDEX session_by_id ON session (owner, id);
-CREATE INDEX session_by_short ON session (owner, short);
-CREATE INDEX session_by_end ON session (owner, reversed);
+CREATE INDEX session_by_short ON session (short);
+CREATE INDEX session_by_end ON session (reversed);
 CREATE INDEX session_by_head ON session (head);
 CREATE INDEX session_by_fork ON session (forked_at);
 CREATE INDEX session_by_task ON session (asked_by);
@@ -70,13 +69,11 @@ CREATE TABLE message (
     created_at   double precision NOT NULL,
     counts       text,
     words        tsvector,
-    is_cut       boolean NOT NULL DEFAULT false,  -- it has more words than the index takes
     UNIQUE (run, depth)
 );
 CREATE INDEX message_by_session ON message (session);
 CREATE INDEX message_by_parent ON message (parent);
 CREATE INDEX message_by_words ON message USING gin (words);
-CREATE INDEX message_cut ON message (session) WHERE is_cut;
 
 ALTER TABLE session
     ADD FOREIGN KEY (head) REFERENCES message (number),
@@ -173,8 +170,7 @@ CREATE TABLE request (
     missed_tokens       bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX request_by_session ON request (session, number);
-CREATE INDEX request_by_id ON request (owner, id);
-CREATE INDEX request_by_short ON request (owner, short);
+CREATE INDEX request_by_short ON request (short);
 CREATE INDEX request_by_time ON request (owner, created_at);
 CREATE INDEX request_by_digest ON request (owner, settings_digest);
 
