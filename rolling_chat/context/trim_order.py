@@ -268,10 +268,12 @@ class Trimmer:
             if is_older_task and part.leaving is Leaving.DROP:
                 is_older_task = False
                 yield from self._task_steps(range(min(turns)))
-            take = self._leaving(part, ranking.relevance, spares_task=spares_task)
-            yield TrimStep(take, for_history=part.turn != self._current)
+            yield TrimStep(self._leaving(part, ranking.relevance), for_history=part.turn != self._current)
+            if part.leaving is Leaving.DROP and not spares_task:
+                # a step of its own: it may come back without its answer
+                yield from self._task_steps([part.turn])
 
-    def _leaving(self, part: Part, relevance: Relevance, *, spares_task: bool) -> Callable[[], None]:
+    def _leaving(self, part: Part, relevance: Relevance) -> Callable[[], None]:
         """What is done to a part of a turn."""
         turn, item = part.turn, part.items[0]
         match part.leaving:
@@ -283,8 +285,7 @@ class Trimmer:
                 layer = "3c" if turn == self._current else "2"
                 return partial(self._working.omit, turn, part.items, layer)
             case Leaving.DROP:
-                spares = spares_task and self._is_task(turn)
-                return partial(self._omit_all_but_task if spares else self._drop, turn, "2")
+                return partial(self._omit_all_but_task if self._is_task(turn) else self._drop, turn, "2")
 
     def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
         """These turns, those apart that hold the newest read of a file that is being edited."""
@@ -335,7 +336,7 @@ class Trimmer:
         for turn in turns:
             yield TrimStep(partial(self._reduce, turn))
 
-    def _task_steps(self, turns: range) -> Iterator[TrimStep]:
+    def _task_steps(self, turns: Sequence[int]) -> Iterator[TrimStep]:
         """What is left of the task's turn, if it is one of these."""
         for turn in turns:
             if self._is_task(turn):

@@ -80,7 +80,8 @@ async def test_a_smaller_cap_takes_more_and_what_had_left_stays_away(tmp_path: P
     context = await _long_session(tmp_path, rolling=True)
     gone = _omitted(context.chat)
     await _run(context, "/rolling-context set max_history_tokens 700")
-    assert gone < _omitted(context.chat)
+    # the first request may come back where what pushed it out no longer fits either
+    assert gone - {1} < _omitted(context.chat)
     assert "leave" in context.said[0]
 
 
@@ -147,7 +148,7 @@ async def test_undo_returns_to_the_plan_before_the_change(tmp_path: Path) -> Non
     before = _omitted(context.chat)
     await _run(context, "/rolling-context set max_history_tokens 700")
     await _say(context.chat, "and?")
-    assert before < _omitted(context.chat)
+    assert before - {1} < _omitted(context.chat)
     await _run(context, "/rolling-context undo")
     assert _omitted(context.chat) >= before
     assert len(_omitted(context.chat)) < len(context.chat.session.messages) - 4

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.sessions.opening import open_store
-from rolling_chat.sessions.sqlite.rows import REASONING
+from rolling_chat.sessions.values import REASONING
 from tests.support.killing import CHATTER, Executioner
 from tests.support.sessions import faults_of
 from tests.terminal.conftest import Desk
