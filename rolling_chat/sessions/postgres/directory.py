@@ -40,8 +40,14 @@ _INFO = """
 """
 # tasks are found in their session; whoever reads all rows, as an administrator does, lists his own
 _LISTED_ONES = """
+    session.asked_by IS NULL AND session.is_spoken_in AND session.number IN (
+        SELECT mine.number FROM session AS mine WHERE mine.owner = session_user
+        UNION ALL SELECT share.session FROM share WHERE share.member = session_user)
+"""
+_LISTED_IN_FOLDER = """
     session.asked_by IS NULL AND session.is_spoken_in AND (session.owner = session_user
         OR session.number IN (SELECT share.session FROM share WHERE share.member = session_user))
+    AND session.folder_key = md5(%(folder)s)::uuid AND session.folder = %(folder)s
 """
 _NEWEST_FIRST = " ORDER BY session.updated_at DESC, session.number DESC"
 _CREATE = """
@@ -145,9 +151,7 @@ def find(database: Database, name: str) -> SessionInfo:
 
 def listed(database: Database, folder: str | None, limit: int | None) -> list[SessionInfo]:
     """Return the sessions that have messages, newest first."""
-    where = f"{_INFO} WHERE {_LISTED_ONES}"
-    if folder is not None:
-        where += " AND session.folder_key = md5(%(folder)s)::uuid AND session.folder = %(folder)s"
+    where = f"{_INFO} WHERE {_LISTED_ONES if folder is None else _LISTED_IN_FOLDER}"
     values = {
         "folder": None if folder is None else pack(folder),
         "most": None if limit is None else max(limit, 0),

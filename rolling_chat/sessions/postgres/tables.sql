@@ -40,7 +40,7 @@ CREATE TABLE session (
     updated_at    double precision NOT NULL
 );
 CREATE INDEX session_by_time ON session (owner, updated_at DESC, number DESC);
-CREATE INDEX session_by_folder ON session (owner, folder_key, updated_at DESC, number DESC);
+CREATE INDEX session_by_folder ON session (folder_key, updated_at DESC, number DESC);
 CREATE INDEX session_by_short ON session (short);
 CREATE INDEX session_by_end ON session (reversed);
 CREATE INDEX session_by_head ON session (head);
