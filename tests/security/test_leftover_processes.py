@@ -63,7 +63,7 @@ async def has_ended(pid: int) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("command", ["sleep 600 & echo $! > pid", DAEMON, UNMARKED])
+@pytest.mark.parametrize("command", [f"sleep 600 & echo $! > pid; {WAIT}", DAEMON, UNMARKED])
 async def test_what_a_command_leaves_running_is_named_and_ended(context: ToolContext, command: str) -> None:
     text = await run(context, command)
     pid = pid_of(context)

@@ -140,12 +140,12 @@ def shared_server() -> Server:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         note = place / "server"
-        server = Server(Path(note.read_text()), binaries) if note.exists() else None
+        server = Server(*map(Path, json.loads(note.read_text()))) if note.exists() else None
         if server is None or not _hold(server):
             server = _initialized(binaries)
             _run_kept(server, place)
             _add_template(server)
-            note.write_text(str(server.folder))
+            note.write_text(json.dumps([str(server.folder), str(server.binaries)]))
         return server
 
 
@@ -203,8 +203,14 @@ def _reachable(binaries: Path, folder: Path) -> Path:
     """Return binaries that another user can run: a copy where their folder is root's alone."""
     if all(parent.stat().st_mode & stat.S_IXOTH for parent in binaries.parents):
         return binaries
-    shutil.copytree(binaries.parent, folder / "install", symlinks=True)
-    return folder / "install" / "bin"
+    # a wheel's programs find their libraries in a folder beside the package
+    package = binaries.parent.parent
+    libraries = package.with_name(f"{package.name}.libs")
+    copied = folder / "install" / package.name / binaries.parent.name
+    shutil.copytree(binaries.parent, copied, symlinks=True)
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / "install" / libraries.name)
+    return copied / "bin"
 
 
 def _run_kept(server: Server, place: Path) -> None:
