@@ -10,6 +10,9 @@ import pytest
 
 from rolling_chat import gc_tuning
 
+# a full look finds what tests before it in this process left open, too
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 class Ring:
     """Garbage that only the collector finds."""
