@@ -83,7 +83,7 @@ class _Deciding:
     def _trim_worth_its_names(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with room kept for names, unless far more than that room would leave for their sake.
 
-        A message that is nearly as large as all the room there is leaves, or stays, whole.
+        Calls, pictures and thoughts leave whole, however little of them would not fit.
         """
         writer, sparing = self._writer, self._writer.with_spare_room()
         trimmer, summary = self._trim_telling(ready, early=early)

@@ -356,14 +356,10 @@ class Sizes:
         shorter = self._levelled(source, share, "both", self._recall(normalized))
         if shorter is source:
             return None
-        # where the attached files stood in the whole text
+        # `ATTACHED` is where files stand in the whole text: not where they stand in this one
         extras = {key: value for key, value in (source.extras or {}).items() if key != ATTACHED}
-        return (
-            replace(shorter, extras=extras or None),
-            Fate.SHORTENED,
-            "2",
-            "as much of it as there is room for",
-        )
+        shorter = replace(shorter, extras=extras or None)
+        return shorter, Fate.SHORTENED, "2", "as much of it as there is room for"
 
     def _recall(self, normalized: NormalizedMessage) -> str:
         """The line that says how to read a shortened message back, where the model can."""

@@ -237,7 +237,7 @@ class Trimmer:
         edited: Set[int],
         superseded: Set[int],
     ) -> Iterator[TrimStep]:
-        """Results, calls and turns by relevance over cost; of protected turns results and calls only."""
+        """Results, calls and turns by relevance over cost; of the current turn results and calls only."""
         every = [item for turn in range(len(self._working)) for item in self._working.of(turn)]
         between = {item.index for item in self._between_windows()}
         current = {item.index for item in self._working.of(self._current)}
