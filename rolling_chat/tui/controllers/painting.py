@@ -1,4 +1,4 @@
-"""When the chat screen draws: what has changed, at once or as often as can be afforded."""
+"""When the chat screen redraws: changes at once, streamed text as often as its cost allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.css.query import NoMatches
 from textual.widget import Widget
 
-from rolling_chat.tui.state.fates import Places, item_fates
+from rolling_chat.tui.state.fates import MessageIndices, item_fates
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 Painted = TypeVar("Painted", bound=Widget)
 
 _FRAME = 1 / 25
-_BETWEEN = 0.6 * _FRAME  # seconds from the beginning of a paint to the next at least
-_ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
-_PAINT_SHARE = 3  # a paint that takes long takes one of so many seconds...
-_LONGEST = 0.045  # ...but what comes in is painted after so many seconds from the last paint's beginning
+_BETWEEN = 0.6 * _FRAME  # minimum seconds from the start of one paint to the next
+_ROWS_EVERY = 0.12  # seconds between two paints of the rows below the transcript while a turn runs
+_PAINT_SHARE = 3  # slow paints take at most one third of the time...
+_LONGEST = (
+    0.045  # ...but streamed text never waits longer than this, in seconds, after the last paint's start
+)
 
 
 class Canvas(Protocol):
@@ -69,7 +71,7 @@ class Canvas(Protocol):
         ...
 
     def moment(self) -> Moment:
-        """Return the state that decides which keys do what."""
+        """Return the state that decides which keys work."""
         ...
 
     def set_interval(
@@ -86,8 +88,7 @@ class Canvas(Protocol):
 class Painter:
     """Redraws the screen whenever its state reports a change. `clock` is monotonic, in seconds.
 
-    What a turn streams is painted as it comes, as often as it can be afforded; all else once what made the
-    change is done.
+    Streamed text is painted as often as its cost allows; any other change once its handler has finished.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Painter:
         self._clock = clock
         self._painted = -1
         self._fated: tuple[PromptReport, int] | None = None
-        self._places = Places()
+        self._places = MessageIndices()
         self._paint_after = 0.0
         self._rows_after = 0.0
         self._frames: Timer | None = None
@@ -131,7 +132,7 @@ class Painter:
     def paint(self) -> None:
         """Redraw everything that has changed."""
         self._is_due = False
-        with suppress(NoMatches):  # the screen may be going already
+        with suppress(NoMatches):  # the screen may be closing
             self._paint_transcript()
             self._paint_around()
 
@@ -155,7 +156,7 @@ class Painter:
         """Redraw the rows below the transcript: status, gauge and keys."""
         now, screen = self._clock(), self._screen
         busy = screen.state.busy
-        # what a key has just come to is read whole, the draft's price before it and after
+        # a key's message gets the whole row; the draft's price is back afterwards
         hints = () if screen.state.said else self._meter.draft_hints(busy=busy)
         screen.query_one(StatusLine).show(screen.state.status(now), hints, busy=busy, now=now)
         policy = screen.chat.session.permissions.policy
@@ -167,14 +168,14 @@ class Painter:
         self.hint_keys()
 
     def follow_cache(self) -> None:
-        """Redraw the rows once the time that the provider's cache still lives reads otherwise."""
+        """Redraw the rows when the displayed lifetime of the provider's cache changes."""
         if self._meter.cache != self._cache:
-            with suppress(NoMatches):  # the screen may be going already
+            with suppress(NoMatches):  # the screen may be closing
                 self.paint_rows()
 
     def hint_keys(self) -> None:
-        """Redraw the row that shows which keys do what."""
-        with suppress(NoMatches):  # the screen may be going already
+        """Redraw the row of key hints."""
+        with suppress(NoMatches):  # the screen may be closing
             self._screen.query_one(KeyBar).show(key_hints(self._screen.moment()))
 
     def _paint_transcript(self) -> None:
@@ -185,14 +186,14 @@ class Painter:
         self._screen.finding.look_again()
 
     def _show_fates(self, transcript: Transcript) -> None:
-        """Show in the transcript what the newest report says of each message."""
+        """Show in the transcript each message's fate by the newest report."""
         report, screen = self._meter.report, self._screen
         conversation = screen.chat.session.conversation
         if report is None or not (conversation.is_whole or conversation.is_long):
             return
         if self._fated is not None and self._fated[0] is report and conversation.is_being_read:
-            return  # all that is read above gets its fates at once
-        # what is read above has a fate as well
+            return  # older messages get their fates at once, after the last was read
+        # older messages read since then need fates, too
         read = 0 if conversation.is_whole else len(conversation.recent)
         if self._fated is not None and self._fated[0] is report and self._fated[1] == read:
             return
@@ -202,7 +203,7 @@ class Painter:
         transcript.show_fates(replace(fates, rule=f"{fates.rule} · {key} {what}") if fates.rule else fates)
 
     def _frame(self) -> None:
-        """Paint what waits for its time, and now and then what stands below the transcript."""
+        """Paint a change that waited for its frame, and from time to time the rows below the transcript."""
         now, screen = self._clock(), self._screen
         still = not self._keeps_painting(now) and screen.state.revision == self._painted
         if still and self._frames is not None:
@@ -216,12 +217,12 @@ class Painter:
             self._paint_rows_at(now)
 
     def _paint_streamed(self) -> None:
-        """Redraw the transcript while a turn runs; what stands below it is drawn with it where it is time.
+        """Redraw the transcript while a turn runs, and with it the rows below when they are due.
 
-        Textual then composes the screen once for both.
+        Together, Textual composes the screen only once.
         """
         self._is_due = False
-        with suppress(NoMatches):  # the screen may be going already
+        with suppress(NoMatches):  # the screen may be closing
             self._paint_transcript()
         now = self._clock()
         if now >= self._rows_after:

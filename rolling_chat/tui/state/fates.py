@@ -1,7 +1,6 @@
-"""What became of every item of the transcript, by the report that the gauge and `/context` draw.
+"""The fate of every transcript item, taken from the same report as the gauge and `/context`.
 
-No Textual here. Nothing is worked out for an item before it is asked for: a long session has many, and
-few of them are on the screen.
+No Textual here. Fates are computed on lookup: a long session has many items, and few are on the screen.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from rolling_chat.partly_read import NotReadError, PartlyRead
 from rolling_chat.tui.state.items import call_id, file_id, items_of, reasoning_id
 
 _GONE = frozenset({Fate.SUMMARIZED, Fate.OMITTED})
-_NOT_AS_SAID = (Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
+_COUNTED_FATES = (Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
 _CALL, _FILE = call_id("", 0).removesuffix("0"), file_id("", 0).removesuffix("0")
 _THINKING = reasoning_id("")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFate:
-    """What the transcript shows of an item's fate, that is, of what a request does with it.
+    """How the transcript shows an item's fate, that is, what the next request does with it.
 
-    `dimmed`: nothing of it is sent; what is masked or shortened still is, and is not dimmed. `note` are
-    its tokens and its fate as `/context` has them: `4,963 → 898 tokens · shortened`.
+    `dimmed`: nothing of it is sent; masked and shortened items are sent in part and are not dimmed. `note`
+    is its tokens and its fate in the words of `/context`: `4,963 → 898 tokens · shortened`.
     """
 
     dimmed: bool
@@ -40,10 +39,10 @@ class ItemFate:
 class Fates:
     """The fates of a branch's items, and where the context begins.
 
-    `items` has, by item id, whatever is not plainly sent, and every answered tool call with its tokens.
-    `boundary` is the first item of the first message that is sent after the last turn that left; empty
-    where no turn has left. Pinned messages and the task may be sent from before it: they are not dimmed,
-    and `rule` counts them. `rule` are the words of the line above it.
+    `items` maps item ids to fates, for items not sent unchanged and for every answered tool call.
+    `boundary` is the first item of the first message sent after the last dropped turn; empty if no turn
+    was dropped. Pinned messages and the task may be sent from before it: they are not dimmed, and `rule`
+    counts them. `rule` is the text of the line above the boundary.
     """
 
     items: Mapping[str, ItemFate] = field(default_factory=lambda: MappingProxyType({}))
@@ -51,19 +50,19 @@ class Fates:
     rule: str = ""
 
 
-class Places:
-    """The indices of a branch's messages by id, extended as the branch grows."""
+class MessageIndices:
+    """An index from message ids to positions in a branch, extended as the branch grows."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
         self._known = range(0)
-        self._last = ""  # the id of the last that is known
+        self._last = ""  # the id of the last known message
 
     def of(self, messages: Sequence[Message]) -> Mapping[str, int]:
         """Return the index of every message of a branch that has been read, by message id."""
         first, found = (messages.unread, messages.found) if isinstance(messages, PartlyRead) else (0, {})
         known, end = self._known, len(messages)
-        # whatever stands above a message is the same on every branch that has it
+        # a message has the same ancestors on every branch that contains it
         if not (known and first <= known.start and known.stop <= end) or messages[known[-1]].id != self._last:
             known = range(0)
         if not known:
@@ -80,13 +79,13 @@ def item_fates(
 ) -> Fates:
     """Return the fates of the items of `messages`, a whole branch without the system message.
 
-    `places` are theirs by id, where they are known already. Messages that `report` does not know,
+    `places` maps their ids to indices, if that is known already. Messages that are not in `report`,
     because they are newer or of another branch, have no fate.
     """
     rows = _BranchRows(messages, report)
     boundary = _boundary(rows) if report.count(*_GONE) else 0
     item_id = _first_item(rows, boundary) if boundary else ""
-    items = _ItemFates(rows, places or Places().of(messages))
+    items = _ItemFates(rows, places or MessageIndices().of(messages))
     return Fates(items, item_id, _rule(rows, boundary) if item_id else "")
 
 
@@ -96,7 +95,7 @@ class _BranchRows:
     def __init__(self, messages: Sequence[Message], report: PromptReport) -> None:
         self.messages = messages
         self.report = report
-        # a branch that was read in part is a session's, which has no system message of its own
+        # a partly read branch comes from a session, and those have no system message
         begins = not isinstance(messages, PartlyRead) and bool(messages) and messages[0].role == "system"
         self._shift = int(bool(report.rows) and report.rows[0].role == "system" and not begins)
 
@@ -104,7 +103,7 @@ class _BranchRows:
         return min(len(self.messages), len(self.report.rows) - self._shift)
 
     def get(self, place: int) -> Row | None:
-        """Return the row of the message at index `place`; None if the report does not know it."""
+        """Return the row of the message at index `place`; None if it is not in the report."""
         if not 0 <= place < len(self):
             return None
         try:
@@ -119,7 +118,7 @@ class _BranchRows:
 
 
 class _ItemFates(Mapping[str, ItemFate]):
-    """The fates by item id, each computed when it is looked up."""
+    """Fates by item id, each computed on lookup."""
 
     def __init__(self, rows: _BranchRows, places: Mapping[str, int]) -> None:
         self._rows = rows
@@ -160,7 +159,7 @@ class _ItemFates(Mapping[str, ItemFate]):
             return None
         if messages[place].role == "tool":
             return _item_fate(row) if self._stands_alone(place) else None
-        # of a reply whose arguments were shortened, what it says is sent as it was said
+        # shortening the arguments of a reply's calls leaves its text unchanged
         is_whole = row.fate is Fate.SENT or row.layer == "arguments"
         return None if is_whole else _item_fate(row)
 
@@ -195,7 +194,7 @@ def _item_fate(row: Row) -> ItemFate:
 def _boundary(rows: _BranchRows) -> int:
     """Return the index of the first message sent after the last dropped turn; 0 if none was dropped.
 
-    A turn has left with its last message: of one that was cut down to request and answer that stays.
+    A turn counts as dropped if its last message was; one cut down to request and answer keeps that.
     """
     messages, end = rows.messages, len(rows)
     for place in reversed(range(end)):
@@ -207,7 +206,7 @@ def _boundary(rows: _BranchRows) -> int:
 
 
 def _first_item(rows: _BranchRows, place: int) -> str:
-    """Return the id of the first item at or after a message's index; results have none of their own."""
+    """Return the id of the first item at or after a message's index; tool results have no own item."""
     for message in rows.messages[place:]:
         items = items_of([message]) if message.role != "tool" else []
         if items:
@@ -216,7 +215,7 @@ def _first_item(rows: _BranchRows, place: int) -> str:
 
 
 def _rule(rows: _BranchRows, boundary: int) -> str:
-    """Return the rule's words, such as `47 earlier messages: 31 summarized, 16 omitted`."""
+    """Return the text of the boundary line: `47 earlier messages: 31 summarized, 16 omitted`."""
     counts = _counts_before(rows, boundary)
     said = [f"{count:,} {fate.word}" for fate, count in counts.items() if count]
     others = boundary - sum(counts.values())
@@ -229,8 +228,8 @@ def _rule(rows: _BranchRows, boundary: int) -> str:
 
 
 def _counts_before(rows: _BranchRows, boundary: int) -> dict[Fate, int]:
-    """Count the messages before `boundary` by fate, except those sent; reads the shorter side."""
-    counts = dict.fromkeys(_NOT_AS_SAID, 0)
+    """Count the unsent or altered messages before `boundary` by fate; walks the shorter side."""
+    counts = dict.fromkeys(_COUNTED_FATES, 0)
     if 2 * boundary <= len(rows):
         side, sign = range(boundary), 1
     else:

@@ -1,4 +1,4 @@
-"""The list of items, with what has changed in it since it was last read."""
+"""The list of transcript items, which records its changes since the last read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rolling_chat.tui.state.items import NOTHING_COUNTED, Item, items_of
 class Changes:
     """Changes since the last read: the whole list (`is_new`), or everything from `cut` on, plus `changed`.
 
-    What was added at either end is seen in the ordinals.
+    Items added at either end show in the list's `ordinals`.
     """
 
     is_new: bool
@@ -25,12 +25,12 @@ class Changes:
 class ItemList(Sequence[Item]):
     """A list of items, oldest first; adding items above or below does not change an item's index.
 
-    Text that streams in is kept in pieces until somebody looks at the item.
+    Streamed text is kept in pieces until the item is read.
     """
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.revision = 0  # grows with every change
-        self._first = 0  # the ordinal of the first
+        self._first = 0  # the ordinal of the first item
         self._items: list[Item] = []
         self.by_id: dict[str, int] = {}  # item ids to ordinals
         self._growing: dict[int, list[str]] = {}
@@ -107,7 +107,7 @@ class ItemList(Sequence[Item]):
         for at, item in enumerate(items):
             self.by_id.setdefault(item.id, self._first + at)
         if items:
-            self._changed.add(self._first + len(items))  # there is something above it now
+            self._changed.add(self._first + len(items))  # it now has an item above it
 
     def put(self, ordinal: int, item: Item) -> None:
         """Replace the item at an index."""
@@ -152,18 +152,18 @@ class ItemList(Sequence[Item]):
 
 
 class LoadedItems:
-    """A loader of stored messages into the item list; a reload keeps the leading unchanged turns."""
+    """A loader of stored messages into the item list; a reload keeps unchanged leading turns."""
 
     def __init__(self, items: ItemList) -> None:
         self._items = items
         self._messages: list[Message] = []
 
     def load(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
-        """Replace the items by those of `messages`, keeping leading turns that did not change.
+        """Replace the items with those of `messages`, keeping leading turns that did not change.
 
         `tokens` as for `items_of`.
         """
-        kept = _turns_of_both(self._messages, messages)
+        kept = _unchanged_turns(self._messages, messages)
         ordinal = self._items.by_id.get(self._messages[kept].id) if kept else None
         if ordinal is None:
             self._items.clear(items_of(messages, tokens))
@@ -179,13 +179,13 @@ class LoadedItems:
         self._messages[:0] = messages
 
 
-def _turns_of_both(before: Sequence[Message], now: Sequence[Message]) -> int:
+def _unchanged_turns(before: Sequence[Message], now: Sequence[Message]) -> int:
     """Return how many leading messages, in whole turns, are the same in both lists.
 
-    The last turn of `before` is not among them: what is shown of it may have changed meanwhile.
+    Excludes the last turn of `before`, whose items may have changed since.
     """
-    most = min(len(before), len(now))
-    same = next((at for at in range(most) if before[at] is not now[at]), most)
+    shorter = min(len(before), len(now))
+    same = next((at for at in range(shorter) if before[at] is not now[at]), shorter)
     while same and not (_opens_turn(before, same) and (same == len(now) or _opens_turn(now, same))):
         same -= 1
     return same

@@ -1,4 +1,4 @@
-"""Transcript items: what is read on the screen, as plain values."""
+"""Transcript items: the entries shown on the screen, as plain values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Status(StrEnum):
     DONE = "done"
     LIVE = "live"  # still growing, or running
     FORMING = "forming"  # a tool call that the model is writing
-    ASKING = "asking"  # a tool that waits for permission
+    ASKING = "asking"  # a tool call waiting for approval
     CUT = "cut"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -62,12 +62,12 @@ class Status(StrEnum):
 class Item:
     """One entry of the transcript.
 
-    `source` is its text as it came, `result` what opening the item shows (a tool's result); both may be read
-    from a message when they are needed.
-    `note` is at the right of a tool's line, after its `outcome` where that is no plain success (`exit 1`,
-    why a file could not be read) and before how long it `took`; `mark` is what the user did to its message.
-    `form` says that the model wrote a call as text. `task` are the figures of a call that began a task, and
-    `live` is what one that runs does now.
+    `source` is its unprocessed text, `result` the text shown when it is unfolded (a tool's result); both may
+    be lazy views of a message.
+    A tool's line ends with its `outcome` unless it plainly succeeded (`exit 1`, why a file could not be
+    read), its `note` and how long it `took`. `mark` says whether the user pinned or excluded the message,
+    `form` that the model wrote a call as text. `task` holds the figures of a call that began a task, and
+    `live` the current activity of a running one.
     """
 
     id: str
@@ -130,7 +130,7 @@ def items_of(messages: Iterable[Message], tokens: Mapping[str, int] = NOTHING_CO
 
 
 def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
-    """Return the marks of pinned and excluded items by id; an answered call also has its result's mark."""
+    """Return the marks of pinned and excluded items by id; an answered call takes its result's mark too."""
     marks: dict[str, Mark] = {}
     if not held:
         return marks
@@ -151,8 +151,8 @@ def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
 def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
     """Return the id of the item that shows a message, and whether it is folded; empty if none does.
 
-    A result is shown by the item of its call, a reply without text by its first item, and what is
-    not shown at all by what comes after it.
+    A tool result is shown by its call's item, a reply without text by its first item. For a message
+    without any item, the next one that has some is used.
     """
     at = next((index for index, message in enumerate(messages) if message.id == message_id), len(messages))
     if at < len(messages) and messages[at].role == "tool":
@@ -170,14 +170,14 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
 
 
 def user_items(message: Message) -> list[Item]:
-    """Return the items of a user's message: its words, and a line for each file that is attached."""
+    """Return the items of a user message: its text, and a line for each attached file."""
     attachments = message.attachments
     if not attachments:
         return [Item(message.id, Kind.USER, LazyText(message))]
     items = [Item(message.id, Kind.USER, message.words)]
     for index, one in enumerate(attachments):
         price = f"{figures.tokens(one.tokens)} tokens" if one.tokens else ""
-        # what was imported may say anything
+        # an imported note may contain anything
         note = " · ".join(part for part in (one_line(one.note, _MAX_NOTE_CHARS), price) if part)
         items.append(Item(file_id(message.id, index), Kind.ATTACHED, one.mention, result=one.text, note=note))
     return items
@@ -211,14 +211,14 @@ def file_id(message_id: str, index: int) -> str:
 
 
 def call_id(reply_id: str, index: int) -> str:
-    """Return the id of the item of a reply's tool call; the ids that the model gives may repeat."""
+    """Return the id of the item of a reply's tool call; the model's own call ids may repeat."""
     return f"{reply_id}:call:{index}"
 
 
 def answered(item: Item, message: Message, seconds: float | None = None, tokens: int = 0) -> Item:
-    """Return the item of a tool call with the result filled in, of `tokens` if they were counted.
+    """Return the item of a tool call with its result filled in; `tokens` is the result's size if known.
 
-    The line of a changed file says how many of its lines changed.
+    If a file was changed, the item's line ends with the number of changed lines.
     """
     changed = _CHANGED_LINES.search(message.text) if shown_instead(message) else None
     return replace(
@@ -235,7 +235,7 @@ def answered(item: Item, message: Message, seconds: float | None = None, tokens:
 
 
 def result_note(message: Message, tokens: int = 0) -> str:
-    """Return the size note of a tool result before a report knows it: `52k → 8k tokens · head`.
+    """Return the size note of a tool result that is in no report yet: `52k → 8k tokens · head`.
 
     `tokens` is its size, 0 if it was never counted.
     """
@@ -250,7 +250,7 @@ def result_note(message: Message, tokens: int = 0) -> str:
 
 
 def _outcome(message: Message) -> str:
-    """Return in a few words why a result is not a plain success; empty if it is one."""
+    """Return in a few words why a tool call did not plainly succeed; empty if it did."""
     command = outcome_of(message.text) if message.name == "run_command" else ""
     if command or message.ending is not Ending.FAILED:
         return command
@@ -259,7 +259,7 @@ def _outcome(message: Message) -> str:
 
 
 def _answer(items: list[Item], message: Message, tokens: int) -> None:
-    """Add a result to the oldest unanswered call of the newest reply, or else as an item of its own."""
+    """Add a result to the oldest unanswered call of the newest reply, or as its own item if there is none."""
     index = len(items)
     while index and items[index - 1].kind is Kind.TOOL and items[index - 1].status is Status.FORMING:
         index -= 1

@@ -1,7 +1,7 @@
-"""The screen's state: what an agent turn's events come to, as plain values.
+"""The screen's state: the events of an agent turn folded into plain values.
 
-No Textual here: the controllers feed it, the widgets draw it. `now` is always handed in, in
-seconds of one monotonic clock.
+No Textual here: the controllers feed it, the widgets draw it. `now` is always passed in, in seconds of one
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ from rolling_chat.tui.state.items import (
 )
 from rolling_chat.tui.state.task_view import TaskView
 
-_MIN_SECONDS = 0.5  # below this a rate says nothing
+_MIN_SECONDS = 0.5  # a rate over less time means nothing
 WELCOME = (
     "The bar below shows what the next request takes of the model's window.",
     "/rolling-context drops old messages from a full prompt; they stay on disk.",
     "Connect a model with its API key or a local Ollama; /model chooses one.",
 )
 _WELCOME_ID = "welcome"
-_MAX_DOING = 50  # characters of a call, so that the seconds behind it are in sight
+_MAX_DOING = 50  # characters of a call, so that the seconds after it stay in sight
 
 
 class Activity(StrEnum):
-    """What is going on, in the words of the status line."""
+    """The current activity, in the words of the status line."""
 
     IDLE = "ready"
     WAITING = "waiting"
@@ -83,9 +83,9 @@ class Activity(StrEnum):
 class ScreenState:
     """Everything that the screen shows of the conversation and of the running turn.
 
-    `revision` grows with every change, and `listener` is called: whoever paints listens. `can_carry_on`: the
-    last answer was cut at its limit, or broke off. `said` came of the last key, `doing` is what a command
-    waits for, and until `quit_until` another ctrl+c quits. `is_streaming`: the change is a running turn's.
+    Each change increments `revision` and calls `listener`, which paints. `can_carry_on`: the last answer was
+    cut at its limit or broke off. `said` is the last key's message, `doing` what a command waits for, and
+    until `quit_until` another ctrl+c quits. `is_streaming`: the change came from a running turn.
     """
 
     items: ItemList = field(default_factory=ItemList)
@@ -121,13 +121,13 @@ class ScreenState:
         return self.activity is not Activity.IDLE
 
     def changed(self) -> None:
-        """Count a change in `revision` and call the listener."""
+        """Increment `revision` and call the listener."""
         self.revision += 1
         if self.listener is not None:
             self.listener()
 
     def load(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
-        """Show the messages of another conversation, or of a changed one.
+        """Show the messages of another or a changed conversation.
 
         `tokens` are the known sizes of tool results, by message id.
         """
@@ -293,7 +293,7 @@ class ScreenState:
             return
 
     def status(self, now: float) -> str:
-        """Return the text of the status line: what is being done, for how long, how fast."""
+        """Return the text of the status line: the activity, its duration and its speed."""
         if now < self.quit_until:
             return "ctrl+c again quits"
         if self.said:
@@ -311,7 +311,7 @@ class ScreenState:
         return " · ".join(filter(None, parts)) or "ready"
 
     def tokens_per_second(self, now: float) -> str:
-        """Return how fast the reply arrives, estimated from its characters (`~`), if known."""
+        """Return the reply's speed, estimated from its characters (`~`); empty if unknown."""
         if self.activity in (Activity.ANSWERING, Activity.THINKING):
             passed = now - self.reply_began
             if self.reply_chars and passed >= _MIN_SECONDS:
@@ -361,7 +361,7 @@ class ScreenState:
             self.items.put(index, replace(self.items.at(index), status=Status.DONE))
 
     def _seal(self, message: Message) -> None:
-        """Replace the streamed items by those of the stored reply."""
+        """Replace the streamed items with those of the stored reply."""
         self._settle(reasoning_id(message.id))
         items = reply_items(message)
         if message.writes_calls and all(item.id != message.id for item in items):
@@ -378,7 +378,7 @@ class ScreenState:
         self._do(Activity.WAITING, "")
 
     def _drop(self, item_id: str) -> None:
-        """Remove a streamed item, which turned out to be nothing but calls written as text."""
+        """Remove a streamed item that turned out to be only tool calls written as text."""
         index = self._reply_items.pop(item_id, None)
         if index is not None:
             below = [self.items.at(at) for at in range(index + 1, self.items.ordinals.stop)]
@@ -396,7 +396,7 @@ class ScreenState:
         self._open_calls.remove(index)
 
     def _do_calls(self) -> None:
-        """Show what the open calls do: one asks, some run, or all wait."""
+        """Show the state of the open calls: one asks for approval, some run, or all wait."""
         items = [self.items.at(index) for index in self._open_calls]
         asking = next((item for item in items if item.status is Status.ASKING), None)
         running = [item for item in items if item.status is Status.LIVE]
@@ -411,8 +411,8 @@ class ScreenState:
     def _call_index(self, call: ToolCall, status: Status | None = None, taken: Collection[int] = ()) -> int:
         """Return the index of a call's item: an open one with the same text, or a new one.
 
-        Models repeat ids, so what was called decides. Of several that are the same, it is the first that has
-        the status and is not `taken`: calls run side by side.
+        Models repeat ids, so calls are matched by their text. Of several equal ones that are not `taken`,
+        the first with the given status is used: calls run in parallel.
         """
         text = describe_call(call)
         open_calls = (index for index in self._open_calls if index not in taken)
@@ -425,7 +425,7 @@ class ScreenState:
 
     def _end(self, event: TurnEnded) -> None:
         took = _seconds(event.seconds)
-        self._leave_no_call_open()
+        self._cancel_open_calls()
         match event.outcome:
             case Outcome.DONE:
                 last = f"done in {took}"
@@ -454,7 +454,7 @@ class ScreenState:
             self.notice(event.error, warning=True)
         self._close(last)
 
-    def _leave_no_call_open(self) -> None:
+    def _cancel_open_calls(self) -> None:
         for index in self._open_calls:
             self.items.put(index, replace(self.items.at(index), status=Status.CANCELLED, live=""))
 

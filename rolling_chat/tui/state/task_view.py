@@ -1,4 +1,4 @@
-"""A task that runs, as its line in the transcript shows it: figures, what it does now, what was said."""
+"""The view of a running task in its transcript line: figures, current activity, conversation."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _MAX_DOING = 300  # characters
 
 
 class TaskView:
-    """Folds the events of one running task."""
+    """A fold over the events of one running task."""
 
     def __init__(self, session: str) -> None:
         self._record = TaskRecord(session, "")
         self._said = TaskConversation()
-        self._tail = ""  # of the reply that streams in
+        self._tail = ""  # the reply that streams in
         self._running: list[ToolCall] = []
         self._doing = "begins"
         self._is_asking = False
@@ -98,7 +98,7 @@ class TaskView:
             self._doing = one_line(describe_call(self._running[0]), _MAX_DOING) + more
 
     def shown_in(self, item: Item) -> Item:
-        """Return the item of the call as it is shown now."""
+        """Return the call's item, updated to the task's current state."""
         said = "\n".join(part for part in (self._said.text, self._tail) if part)
         status = Status.ASKING if self._is_asking else Status.LIVE
         return replace(item, status=status, task=self._record, result=said, live=self._doing)

@@ -1,4 +1,4 @@
-"""The transcript as rows: items laid out as lines, what of them is in sight, and what is taken from them.
+"""The transcript as rows: layout of items as lines, the viewport, and selection.
 
 Nothing here knows Textual; `rolling_chat.tui.widgets.transcript` draws it.
 """

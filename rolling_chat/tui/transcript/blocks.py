@@ -1,4 +1,4 @@
-"""Blocks: what a text is drawn in, each of bounded size, and where a long text is cut into them."""
+"""Blocks: units of bounded size in which text is drawn, and where a long text is cut into them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 Links: TypeAlias = dict[str, Any]  # markdown-it's `references`: by label, address and title
 PIECE_CHARS = 2048
 PIECE_LINES = 40
-TABLE_ROWS = 20  # after these a table's columns keep their widths
-MAX_BLOCK_CHARS = 2 * PIECE_CHARS  # a block that is longer is cut
-MAX_BLOCK_LINES = 4 * PIECE_LINES  # and so is one of more lines: a line costs as much as its characters
+TABLE_ROWS = 20  # after this many rows a table's column widths are fixed
+MAX_BLOCK_CHARS = 2 * PIECE_CHARS  # a longer block is cut
+MAX_BLOCK_LINES = 4 * PIECE_LINES  # so is one with more lines: a line has a cost of its own
 _WINDOW = 4096
 
 
@@ -21,14 +21,14 @@ class BlockKind(StrEnum):
 
     MARKDOWN = "markdown"  # by the parser
     INLINE = "inline"  # as the middle of a paragraph
-    CODE = "code"  # not at all
-    ROWS = "rows"  # as rows of the table whose beginning is the context
-    PLAIN = "plain"  # not at all, and it is no code
+    CODE = "code"  # as code, uninterpreted
+    ROWS = "rows"  # as rows of the table whose header is in `context`
+    PLAIN = "plain"  # as plain text
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A quote or a list item that a block stands in; `marker` is drawn before its first block."""
+    """A quote or list item that contains a block; `marker` is drawn before its first block."""
 
     marker: str  # "" is a quote's bar
     indent: int  # cells
@@ -36,13 +36,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a text, or a part of a block that is too long.
+    """A block of a text, or a part of an overlong block.
 
-    `start` is its place in the text, in characters. `gap` asks for an empty line above it.
-    `info` is a fence's language; `number` the place of a list item that is counted. `context` is
-    what the drawing hangs on beside the source: the code just above, the beginning of the table.
-    `opens` counts the innermost frames whose first block this is. `joint` joins its last line to
-    the next block's first where one line or paragraph is cut; None where a line ends.
+    `start` is its index in the text, in characters. `gap` asks for an empty line above it.
+    `info` is a fence's language, `number` an ordered list item's number. `context` is earlier text that
+    the drawing depends on: the code just above, the beginning of the table. `opens` counts the innermost
+    frames whose first block this is. `joint` joins its last line to the next block's first where a line
+    or paragraph was cut; None where a line ends.
     """
 
     kind: BlockKind
@@ -63,14 +63,14 @@ def is_long(source: str) -> bool:
 
 
 def first_lines(text: str, count: int, *, is_all: bool) -> tuple[str, bool]:
-    """Return at most `count` lines of a text, and whether nothing will follow them."""
+    """Return at most `count` lines of a text, and whether the text is complete with them."""
     lines = text.split("\n", count)
     few = text if len(lines) <= count else text[: -len(lines[-1]) or None]
     return few, is_all and len(few) == len(text)
 
 
 def code_cut(code: str) -> int | None:
-    """Return where to cut code that is too long for one block; None if it is not known to be."""
+    """Return the index at which to cut code that is too long for one block; None if it is not."""
     many = code.count("\n") > PIECE_LINES
     if not many and len(code) <= PIECE_CHARS:
         return None
@@ -80,9 +80,9 @@ def code_cut(code: str) -> int | None:
 
 
 def paragraph_cut(text: str) -> tuple[int, str | None]:
-    """Return where to cut a paragraph, and the white space dropped there; None where a line ends.
+    """Return the index at which to cut a paragraph, and the white space dropped there.
 
-    At the end of a line, of a sentence, of a word, in this order.
+    Cuts after a line, else a sentence, else a word. The white space is None at the end of a line.
     """
     lines = text[:PIECE_CHARS].split("\n", 2 * PIECE_LINES)
     if len(lines) > 2 * PIECE_LINES:
@@ -113,12 +113,12 @@ def _joins(character: str) -> bool:
     )
 
 
-def some_rows(lines: list[str], most: int) -> list[str]:
-    """Return the rows of a table that fit in one block; none if the first is too long for a table."""
+def some_rows(lines: list[str], max_chars: int) -> list[str]:
+    """Return the leading rows of a table that fit in one block; none if the first is too long for a table."""
     taken: list[str] = []
     for line in lines[:TABLE_ROWS]:
-        most -= len(line)
-        if most < 0 and (taken or len(line) > PIECE_CHARS):
+        max_chars -= len(line)
+        if max_chars < 0 and (taken or len(line) > PIECE_CHARS):
             break
         taken.append(line)
     return taken
@@ -144,7 +144,7 @@ class PlainSplitter:
         self._ended = True
 
     def step(self) -> bool:
-        """Settle one block; return False if nothing can be settled for now."""
+        """Settle one block; return False if none can be settled yet."""
         window = self._text[self._at : self._at + _WINDOW]
         at = code_cut(window)
         if at is None:

@@ -1,4 +1,4 @@
-"""The transcript's colors as rich styles: the palette of a theme, and what a diff takes of it."""
+"""The transcript's colors as rich styles: a theme's palette, and the coloring of diffs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Palette:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The width in cells and the colors in which items are drawn."""
+    """The width, in cells, and the colors used to draw items."""
 
     width: int
     palette: Palette

@@ -1,4 +1,4 @@
-"""The reader's cursor: a character of a row, and how it moves over rows, words and messages."""
+"""The reader's cursor: its position on a row, and its movement by rows, words and messages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Cursor:
         self.document = document
         self._place = place
         self._column = 0
-        self._goal = 0  # cells from the left that up and down aim at
+        self._goal = 0  # the cell, from the left, that up and down aim for
         self._source = 0
         self._item_id = ""
-        self._stand(place, goal=0)
+        self._move(place, goal=0)
 
     @property
     def point(self) -> Point:
@@ -48,25 +48,25 @@ class Cursor:
     def find_again(self, document: Document) -> None:
         """Follow the cursor's item after the items or rows changed; if it is gone, go to the last row."""
         self.document = document
-        if self._is_in_its_item():
-            self._stand_again()
+        if self._relocate():
+            self._clamp()
 
     def look_changed(self) -> None:
         """Move to the row that shows the same text after the rows were wrapped at another width."""
-        if self._is_in_its_item():
-            self._stand(self.document.at_source(self._place, self._source), goal=self._goal)
+        if self._relocate():
+            self._move(self.document.at_source(self._place, self._source), goal=self._goal)
 
     def to(self, place: Place) -> None:
         """Move to a row."""
-        self._stand(place, goal=self._goal)
+        self._move(place, goal=self._goal)
 
     def to_point(self, point: Point) -> None:
         """Move to a character."""
-        self._stand(point.place, column=point.column)
+        self._move(point.place, column=point.column)
 
     def by_rows(self, rows: int) -> None:
         """Move up or down by rows."""
-        self._stand_again()
+        self._clamp()
         if rows < 0:
             above = self.document.backward(self._place, -rows)
             if above:
@@ -81,11 +81,11 @@ class Cursor:
         document = self.document
         rows = document.forward(document.first, 1).rows if edge < 0 else document.backward(document.end, 1)
         if rows:
-            self._stand(rows[0].place, goal=0)
+            self._move(rows[0].place, goal=0)
 
     def by_items(self, step: int, kinds: Collection[Kind]) -> bool:
         """Move to the start of the next or previous item of some kinds; return False if there is none."""
-        self._stand_again()
+        self._clamp()
         document = self.document
         ordinal = self._place.ordinal
         begin = document.beginning(ordinal)
@@ -94,40 +94,40 @@ class Cursor:
             ordinal += step
         if ordinal not in document.ordinals:
             return False
-        self._stand(document.beginning(ordinal), goal=0)
+        self._move(document.beginning(ordinal), goal=0)
         return True
 
     def along(self, step: int, by: By) -> None:
         """Move left or right by a character, by a word, or to the end of the row."""
-        self._stand_again()
+        self._clamp()
         row = self._row(self._place)
         if row is None:
             return
         first, last = _ends(row)
         column = first if step < 0 else last
         if by != "edge" and column == self._column:
-            self._over_the_end(step)
+            self._past_edge(step)
         elif by == "character":
             stops = _stops(row)
             beyond = [at for at in stops if (at < self._column if step < 0 else at > self._column)]
-            self._stand(self._place, column=beyond[-1 if step < 0 else 0])
+            self._move(self._place, column=beyond[-1 if step < 0 else 0])
         elif by == "word":
             text = row.line.drawn[:last]
             words = [word.start() if step < 0 else word.end() for word in _WORD.finditer(text, first)]
             beyond = [at for at in words if (at < self._column if step < 0 else at > self._column)]
-            self._stand(self._place, column=beyond[-1 if step < 0 else 0] if beyond else column)
+            self._move(self._place, column=beyond[-1 if step < 0 else 0] if beyond else column)
         else:
-            self._stand(self._place, column=column)
+            self._move(self._place, column=column)
 
-    def _over_the_end(self, step: int) -> None:
+    def _past_edge(self, step: int) -> None:
         before = self._place
         self.by_rows(step)
         row = self._row(self._place)
         if row is not None and self._place != before:
             first, last = _ends(row)
-            self._stand(self._place, column=last if step < 0 else first)
+            self._move(self._place, column=last if step < 0 else first)
 
-    def _is_in_its_item(self) -> bool:
+    def _relocate(self) -> bool:
         """Find the cursor's item in the changed list; if it is gone, go to the end and return False."""
         ordinal = self.document.items.by_id.get(self._item_id)
         if ordinal is None:
@@ -136,14 +136,14 @@ class Cursor:
         self._place = self._place._replace(ordinal=ordinal)
         return True
 
-    def _stand_again(self) -> None:
-        """Move to the nearest position that still exists, keeping the cell that up and down aim at."""
-        self._stand(self._place, column=self._column, goal=self._goal)
+    def _clamp(self) -> None:
+        """Move to the nearest position that still exists, keeping the cell that up and down aim for."""
+        self._move(self._place, column=self._column, goal=self._goal)
 
-    def _stand(self, place: Place, *, column: int | None = None, goal: int | None = None) -> None:
-        """Move to a row, or to the nearest one, at a column or at the character nearest to a cell.
+    def _move(self, place: Place, *, column: int | None = None, goal: int | None = None) -> None:
+        """Move to a row, or to the nearest one: to a column, or else to the character at the cell `goal`.
 
-        The cell is also what up and down aim at from now on; without one, that is where it stands.
+        Up and down aim for `goal` from now on, or without it for the cell reached.
         """
         row = self._row(place)
         if row is None:
@@ -175,7 +175,7 @@ def _ends(row: Row) -> tuple[int, int]:
 
 
 def _stops(row: Row) -> list[int]:
-    """Return the columns of a row that a cursor may be on: never within a character and its marks."""
+    """Return the columns of a row where the cursor may be: never inside a character with combining marks."""
     first, last = _ends(row)
     text = row.line.drawn[first:last]
     if text.isascii():

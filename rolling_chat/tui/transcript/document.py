@@ -1,4 +1,4 @@
-"""The whole transcript as rows: what is looked at is laid out, all else is reckoned."""
+"""The whole transcript as rows: items in view are laid out, the heights of all others are estimated."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Pl
 from rolling_chat.tui.transcript.render import gap_before
 
 _KEPT_LAYOUTS = 256
-SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
-_STRETCH = 24  # rows: to draw so much code takes as long
+SLICE = 0.008  # seconds of layout at a time, so that keys are handled in between
+_STRETCH = 24  # rows: drawing this many rows of code takes about as long
 
 
 class Stretch(NamedTuple):
-    """Consecutive rows; `is_end` says that nothing is below them, and nothing will be laid out there."""
+    """Consecutive rows; `is_end` means that no row follows them, now or after more layout."""
 
     rows: list[Row]
     is_end: bool
 
 
 class Document:
-    """The items of a transcript as rows of one look; reading first takes in changes to the items.
+    """The items of a transcript as rows in one look; every read first syncs changes of the items.
 
-    By `clock`, in seconds, a text that takes long is laid out in slices (`unfinished`, `advance`).
+    A text that takes long is laid out in slices, timed by `clock` in seconds (`unfinished`, `advance`).
     """
 
     def __init__(
@@ -39,20 +39,20 @@ class Document:
         self.items = items
         self.look = look
         self.all_open = False
-        self.begun = 0  # how often all items were others
+        self.begun = 0  # how often all items were replaced
         self.fates = Fates()
-        self.revision = 0  # grows with whatever may change a row
+        self.revision = 0  # incremented by anything that may change a row
         self._heights = Heights()
         self._newest_change: int | None = None
         self._clock = clock
-        self._turned: set[str] = set()  # items that are not as `all_open` says
+        self._turned: set[str] = set()  # ids of items in the opposite state of `all_open`
         self._layouts: OrderedDict[int, ItemLayout] = OrderedDict()
         self._cache = LineCache()
 
     # -- changes
 
     def sync(self) -> None:
-        """Take in what changed in the items since the last call."""
+        """Apply the changes of the items since the last call."""
         changes = self.items.take_changes()
         if changes is None:
             return
@@ -88,7 +88,7 @@ class Document:
             self._newest_change = max(ordinal, self._newest_change or ordinal)
 
     def _sync_layouts(self) -> None:
-        """Call `sync` before layouts are changed, so that none is of a removed item."""
+        """Call `sync` before layouts are changed, so that none belongs to a removed item."""
         if self._layouts:
             self.sync()
 
@@ -100,7 +100,7 @@ class Document:
             self.revision += 1
 
     def set_fates(self, fates: Fates) -> None:
-        """Set what the next request does with the items; only the lines around their text change."""
+        """Set the items' fates in the next request; only the lines around their text change."""
         self._sync_layouts()
         self.fates = fates
         self.revision += 1
@@ -129,7 +129,7 @@ class Document:
             self._take(ordinal, self._layouts[ordinal])
 
     def is_open(self, item: Item) -> bool:
-        """Return whether an item is unfolded; what a running tool has written so far always is."""
+        """Return whether an item is unfolded; the output of a running tool always is."""
         if item.kind is Kind.TOOL and item.status is Status.LIVE and item.result and not item.live:
             return True
         return self.all_open != (item.id in self._turned)
@@ -144,7 +144,7 @@ class Document:
 
     @property
     def total(self) -> int:
-        """The number of rows, estimated where items were never drawn."""
+        """The number of rows; items never drawn are estimated."""
         return self._heights.total
 
     @property
@@ -173,7 +173,7 @@ class Document:
         return Stretch(rows, is_end=place.ordinal >= ordinals.stop)
 
     def backward(self, place: Place, count: int) -> list[Row]:
-        """Return up to `count` rows that end above a position, the uppermost first."""
+        """Return up to `count` rows that end above a position, topmost first."""
         rows: list[Row] = []
         ordinals = self.ordinals
         place = min(place, Place(ordinals.stop))
@@ -195,11 +195,11 @@ class Document:
         return rows
 
     def stretches(self, place: Place) -> Iterator[list[Row]]:
-        """Yield all rows from a position on in parts, an empty one after laying out more of a long text."""
+        """Yield all rows from a position on in parts; after more layout of a long text, an empty part."""
         while place.ordinal < self.ordinals.stop:
             ordinal = max(place.ordinal, self.ordinals.start)
             layout = self._layout(ordinal)
-            # what ends an unfinished text is drawn below what there is of it
+            # the last piece of an unfinished text is its foot, and more text goes above that
             stop = Place(ordinal + 1) if layout.is_whole else Place(ordinal, len(layout.pieces) - 1)
             rows = [row for row in self.forward(place, _STRETCH).rows if row.place < stop]
             if rows:
@@ -219,7 +219,7 @@ class Document:
         return self._heights.before(place.ordinal) + within + place.line
 
     def place(self, row: int) -> Place:
-        """Return the position of a row, given how many rows are above it."""
+        """Return the position of the row that has `row` rows above it."""
         ordinals = self.ordinals
         ordinal, left = self._heights.find(row)
         if ordinal >= ordinals.stop:

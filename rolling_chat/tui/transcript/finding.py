@@ -1,4 +1,4 @@
-"""Find a text in items that were never drawn, and mark it on rows that are."""
+"""Search: find text in items that were never drawn, and mark it in rows that are."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rolling_chat.tui.transcript.layout import Place, Row, text_when_open
 from rolling_chat.tui.transcript.selection import Point
 
 MAX_LETTERS = 400
-_WINDOW = 16_384  # characters that are looked through at a time
-_MARKUP = "*_~`"  # may stand around a word, and is not drawn
+_WINDOW = 16_384  # characters searched at a time
+_MARKUP = "*_~`"  # may surround a word, and is not drawn
 _MIN_LETTERS = 2  # a single letter would mark half the page
 _MAX_WORDS = 32
-_ROWS_AROUND = 8  # a match may begin above what is looked at, and end below it
+_ROWS_AROUND = 8  # a match may begin above the given rows, and end below them
 
 
 def needle(words: str) -> re.Pattern[str] | None:
     """Return a pattern that finds `words`, ignoring case; a blank in them matches any white space.
 
-    Markup around that may be left out, but not beside markup that is looked for. So that this takes no
-    longer than the text is long, no match begins with markup, or with white space, of any length.
+    Markup next to that white space is skipped, unless `words` has markup there. To keep the search linear,
+    no match begins with an unbounded run of markup or white space.
     """
     words = words[:MAX_LETTERS]
     if not words.strip():
@@ -47,7 +47,7 @@ def _markup(beside: str) -> str:
 
 
 def searched(item: Item) -> str:
-    """Return the text of an item that is searched: its head, and what unfolding it shows."""
+    """Return an item's searchable text: its head, and the text shown when it is unfolded."""
     head, body = _head(item), text_when_open(item)
     return f"{head}\n{body}" if head else body
 
@@ -102,8 +102,8 @@ def hit_point(
 ) -> Point:
     """Return where a hit is drawn; `offset` is its index in the body, None in the head.
 
-    `before` are the distances, in characters, of the hits above it in the item. Where the hit is of what
-    the rows do not show, the column is -1.
+    `before` are the distances, in characters, of the hits above it in the item. The column is -1 if the
+    rows do not show the matched text.
     """
     layout = document.layout(ordinal)
     if offset is None:
@@ -119,7 +119,7 @@ def hit_point(
 
 
 def _nth_point(document: Document, place: Place, height: int, pattern: re.Pattern[str], nth: int) -> Point:
-    """Return where the nth match, or the last, begins in a piece of some rows; column -1 if there is none."""
+    """Return where the nth match in a piece, or its last, begins; the column is -1 if there is none."""
     rows = document.forward(place, height + 4).rows
     points = [
         Point(rows[spans[0].row].place, spans[0].start)
@@ -130,14 +130,14 @@ def _nth_point(document: Document, place: Place, height: int, pattern: re.Patter
 
 
 def _head(item: Item) -> str:
-    """Return the text at the head of a call or an attached file, if unfolding does not repeat it."""
+    """Return the head text of a call or an attached file, unless the unfolded text repeats it."""
     if item.kind is Kind.ATTACHED:
         return f"@{item.text}"
     return item.text if item.kind is Kind.TOOL and text_when_open(item) == item.detail else ""
 
 
 class Span(NamedTuple):
-    """A part of a row in characters, counted with the gutter."""
+    """A part of a row, in characters, including the gutter."""
 
     row: int
     start: int
@@ -156,7 +156,7 @@ class Marked(NamedTuple):
 class Found:
     """The hits to mark: of a pattern, in one item or in all; `current` is where one of them begins.
 
-    A `current` whose column is negative is a whole row: what was found in it is not drawn.
+    A negative column in `current` marks the whole row, which does not show the matched text.
     """
 
     pattern: re.Pattern[str] | None = None
@@ -169,13 +169,13 @@ def words_pattern(words: str) -> re.Pattern[str] | None:
     wanted = [word for word in re.findall(r"[^\W_]+", words)[:_MAX_WORDS] if len(word) >= _MIN_LETTERS]
     if not wanted:
         return None
-    # the longest first: one word may be the beginning of another
+    # longest first: one word may be a prefix of another
     alike = "|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))
     return re.compile(rf"(?<![^\W_])(?:{alike})", re.IGNORECASE)
 
 
 def matches_in(rows: Sequence[Row], pattern: re.Pattern[str]) -> Iterator[tuple[Span, ...]]:
-    """Yield every match in the text of some rows, as one span for each row that it covers."""
+    """Yield every match in the text of `rows`, as one span for each row that it covers."""
     first = 0
     while first < len(rows):
         stop = first + 1

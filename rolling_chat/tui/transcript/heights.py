@@ -1,4 +1,4 @@
-"""Heights in rows: from a row to what stands there and back in O(log n), growing at both ends."""
+"""Heights in rows: map a row to its item and back in O(log n), in a list that grows at both ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Fenwick:
         return self.before(len(self._values))
 
     def find(self, row: int) -> tuple[int, int]:
-        """Return the index of the height that a row lies in, and the row's offset in it; at the end, 0."""
+        """Return the index of the height that contains a row, and the row's offset in it; at the end, 0."""
         place, left = 0, row
         step = 1 << len(self._values).bit_length()
         while step:
@@ -71,13 +71,13 @@ class Fenwick:
 
 
 class Heights:
-    """The heights of items by index; items added on top get -1, -2 and so on, so that no index changes."""
+    """The heights of items by index; items added on top get -1, -2, …, so that no index ever changes."""
 
     __slots__ = ("above", "below")
 
     def __init__(self) -> None:
-        self.above = Fenwick()  # grows upwards: its first is ordinal -1
-        self.below = Fenwick()  # grows downwards: its first is ordinal 0
+        self.above = Fenwick()  # grows upwards from ordinal -1
+        self.below = Fenwick()  # grows downwards from ordinal 0
 
     @property
     def start(self) -> int:
@@ -90,7 +90,7 @@ class Heights:
         return len(self.below)
 
     def cut(self, ordinal: int) -> None:
-        """Remove the heights from `ordinal` to the end; `ordinal` must not be one added above (negative)."""
+        """Remove the heights from `ordinal` to the end; `ordinal` must not be negative (added on top)."""
         while len(self.below) > ordinal:
             self.below.pop()
 
@@ -115,13 +115,13 @@ class Heights:
         return self.above.total + self.below.total
 
     def before(self, ordinal: int) -> int:
-        """Return how many rows all items above an item take."""
+        """Return the number of rows above an item."""
         if ordinal < 0:
             return self.above.total - self.above.before(-ordinal)
         return self.above.total + self.below.before(ordinal)
 
     def find(self, row: int) -> tuple[int, int]:
-        """Return the index of the item that a row lies in, and the row's offset in it; at the end, 0."""
+        """Return the index of the item that contains a row, and the row's offset in it; at the end, 0."""
         above = self.above.total
         if row >= above:
             return self.below.find(row - above)

@@ -1,4 +1,4 @@
-"""One item as pieces: each is drawn when it is looked at, and none is ever large."""
+"""The layout of one item as small pieces, each drawn only when it comes into view."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rolling_chat.tui.transcript.growing import Growing
 
 KEPT_LINES = 8_000
-_FED_CHARS = 16_384  # characters made fit for the terminal at a time
-_SHORT_CALL = 60  # characters that the head shows of a call on most screens
-_SOON = 0.02  # seconds that an item may take before it is looked at unfinished
+_FED_CHARS = 16_384  # characters made safe for the terminal at a time
+_SHORT_CALL = 60  # characters of a call that fit the head on most screens
+_INITIAL_SECONDS = 0.02  # seconds of layout before an item is shown unfinished
 
 
 class _Flow(Protocol):
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is drawn around an item's text: empty lines and a rule above, a note at the right of its head."""
+    """The decorations of an item's text: empty lines and a rule above, a note at the right of its head."""
 
     gap: int = 0
     rule: str = ""
@@ -80,14 +80,14 @@ class Piece:
         self.part = part
         self.block = block
         self.lines: list[Line] | None = None
-        self.links = 0  # how many link definitions were known when it was drawn
+        self.links = 0  # number of link definitions known when it was drawn
 
 
 class LineCache:
-    """A cache of the lines of the pieces drawn last, up to some thousands of lines."""
+    """A cache of the lines of recently drawn pieces, some thousands of lines in total."""
 
-    def __init__(self, most: int = KEPT_LINES) -> None:
-        self._most = most
+    def __init__(self, max_lines: int = KEPT_LINES) -> None:
+        self._max_lines = max_lines
         self._kept: OrderedDict[Piece, int] = OrderedDict()
         self._count = 0
 
@@ -96,7 +96,7 @@ class LineCache:
         lines = piece.lines or ()
         self._count += len(lines) - self._kept.pop(piece, 0)
         self._kept[piece] = len(lines)
-        while self._count > self._most and len(self._kept) > 1:
+        while self._count > self._max_lines and len(self._kept) > 1:
             oldest, count = self._kept.popitem(last=False)
             oldest.lines = None
             self._count -= count
@@ -107,7 +107,7 @@ class LineCache:
 
 
 class ItemLayout:
-    """The pieces of one item at one look, laid out a slice at a time as its text arrives."""
+    """The pieces of one item in one look, laid out in slices as its text arrives."""
 
     def __init__(
         self,
@@ -129,12 +129,12 @@ class ItemLayout:
         self._around = around
         self._source = ""
         self._shown = 0  # characters of the source that were fed
-        self._held = ""  # the end of it, which more text may turn into something else
-        self._above = ""  # the two characters before what is fed next
+        self._held = ""  # the end of the source, held back because more text may change its meaning
+        self._above = ""  # the last two characters fed
         self._flow: _Flow = PlainSplitter()
-        self._settled = 0  # blocks of the flow that are pieces
+        self._settled = 0  # settled blocks of the flow that have pieces
         self._is_behind = False  # the flow has more to settle
-        self._body = 0  # where the body's pieces begin
+        self._body = 0  # index of the body's first piece
         self._growing: Growing | None = None
         self._begin()
 
@@ -149,7 +149,7 @@ class ItemLayout:
         return not self._is_behind and self._shown >= len(self._source)
 
     def lines(self, at: int) -> list[Line]:
-        """Return the lines of a piece, drawn if they are not cached."""
+        """Return the lines of a piece, drawing them if they are not cached."""
         piece = self.pieces[at]
         if piece.lines is None or self._is_stale(piece):
             piece.lines = self._draw(piece, at)
@@ -159,7 +159,7 @@ class ItemLayout:
         return piece.lines
 
     def take(self, item: Item, around: Around, *, is_open: bool) -> None:
-        """Take in a changed item; text that only grew is laid out from where it ended before."""
+        """Apply a changed item; text that only grew is laid out from its previous end on."""
         before, self.item = self.item, item
         source = _source(item, is_open=is_open)
         grew = is_open == self.is_open and item.kind is before.kind and source.startswith(self._source)
@@ -170,11 +170,11 @@ class ItemLayout:
             return
         self._source = source
         self._redo(Part.HEAD)
-        self._advance(_SOON)
+        self._advance(_INITIAL_SECONDS)
         self.set_around(around)
 
     def set_around(self, around: Around) -> None:
-        """Change what is drawn around the item's text."""
+        """Change the decorations of the item's text."""
         before, self._around = self._around, around
         if (before.gap, before.rule) != (around.gap, around.rule):
             self._redo(Part.LEAD)
@@ -195,10 +195,10 @@ class ItemLayout:
         return rows, at >= len(self.pieces) and self.is_whole
 
     def rows_above(self, place: Place, count: int) -> list[Row]:
-        """Return at most `count` rows that end above a position, the uppermost first."""
+        """Return at most `count` rows that end above a position, topmost first."""
         rows: list[Row] = []
         ordinal, at, end = place
-        if at >= len(self.pieces):  # it was folded
+        if at >= len(self.pieces):  # the item was folded since
             at, end = len(self.pieces), 0
         while len(rows) < count:
             if end:
@@ -217,7 +217,7 @@ class ItemLayout:
         return Place(ordinal, len(self.pieces))
 
     def place_of(self, ordinal: int, row: int) -> Place:
-        """Return the position of row number `row` of the item, or of the last row that is laid out."""
+        """Return the position of the item's row at index `row`, or of its last row laid out so far."""
         at, line = self.heights.find(min(row, max(0, self.height - 1)))
         at = min(at, len(self.pieces) - 1)
         return Place(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))
@@ -230,11 +230,11 @@ class ItemLayout:
 
     @property
     def begins_with_gap(self) -> bool:
-        """Whether a single empty line, and nothing else, is above the item's own lines."""
+        """Whether exactly one empty line is above the item's own lines."""
         return self.heights[0] == 1
 
     def advance(self, seconds: float) -> bool:
-        """Lay out more of a long text, for about `seconds`; return False if nothing was left."""
+        """Lay out more of a long text, for about `seconds`; return False if it was complete."""
         if self.is_whole:
             return False
         self._advance(seconds)
@@ -259,7 +259,7 @@ class ItemLayout:
         if item.kind in FOLDED_KINDS:
             self._append(Piece(Part.HEAD))
         self._body = len(self.pieces)
-        self._advance(_SOON)
+        self._advance(_INITIAL_SECONDS)
 
     def _advance(self, seconds: float) -> None:
         """Lay out more of the text for about `seconds`, and rebuild the pieces of its unsettled end."""
@@ -333,7 +333,7 @@ class ItemLayout:
         return piece.links != len(self._flow.links) and piece.block is not None and "[" in piece.block.source
 
     def _estimate(self, piece: Piece, at: int) -> int:
-        """Estimate how many lines a piece has; a piece without text is drawn and counted."""
+        """Estimate the number of lines of a piece; one without a block is drawn and counted."""
         if piece.block is None:
             return len(self._draw(piece, at))
         return piece.block.gap + rows_about(piece.block.source, self._look.width)
@@ -363,7 +363,7 @@ class ItemLayout:
 def _flow_of(item: Item) -> _Flow:
     if item.kind is not Kind.ASSISTANT:
         return PlainSplitter()
-    # the parser comes in with the first answer, not with the first paint
+    # import the parser with the first answer, not before the first paint
     from rolling_chat.tui.transcript.splitter import Splitter  # noqa: PLC0415
 
     return Splitter()
@@ -372,18 +372,18 @@ def _flow_of(item: Item) -> _Flow:
 def _growing_of(item: Item) -> Growing | None:
     if item.kind is not Kind.ASSISTANT or item.status is not Status.LIVE:
         return None
-    from rolling_chat.tui.transcript.growing import Growing  # noqa: PLC0415  # as the parser
+    from rolling_chat.tui.transcript.growing import Growing  # noqa: PLC0415  # as the splitter
 
     return Growing()
 
 
 def rows_about(text: str, width: int) -> int:
-    """Estimate how many rows a text takes."""
+    """Estimate the number of rows of a text."""
     return 1 + text.count("\n") + len(text) // max(1, width)
 
 
 def height_about(item: Item, width: int, *, is_open: bool) -> int:
-    """Estimate how many rows an item takes that was never laid out."""
+    """Estimate the number of rows of an item that was never laid out."""
     if item.kind in FOLDED_KINDS and not is_open and not item.live:
         return 1
     return 1 + rows_about(_source(item, is_open=is_open), width)

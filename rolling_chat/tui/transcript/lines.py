@@ -1,4 +1,4 @@
-"""Lines of the transcript: what stands in a row, what of it is text, and how it goes on."""
+"""Lines of the transcript: rows of styled text, which know their gutter and how wrapping joins them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Spans: TypeAlias = Sequence[tuple[str, Style]]
 
 TAB = 4
 _TAB_META = {"tab": True}
-# what takes one cell and joins nothing, so that a place in it is a cell
+# characters of one cell that never combine, so that an index is also a column
 _ONE_CELL_EACH = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u0482"
     "\u2010-\u2027\u2030-\u205e\u2200-\u22ff\u2500-\u25fc]*"
@@ -27,11 +27,11 @@ _ONE_CELL_EACH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of styled text, at most as wide as it was requested.
+    """A row of styled text, at most as wide as requested.
 
-    `gutter` is how many characters at its front are no text, `margin` how many at its end. `joint` is
-    what stands between its text and the next line's where it ends by wrapping; None where a line of the
-    text ends. `at` is about its place in the item's source, in characters: it grows from line to line.
+    `gutter` and `margin` are the numbers of decoration characters at its front and end. If the row was
+    wrapped, `joint` is the white space between its text and the next line's; it is None where a line of
+    the text ends. `at` is its approximate index in the item's source, in characters, and never decreases.
     """
 
     segments: tuple[Segment, ...]
@@ -76,7 +76,7 @@ def wrapped(spans: Spans, width: int) -> list[Line]:
 
 
 def wrapped_on(spans: Spans, width: int) -> tuple[list[Line], StyledLine]:
-    """Wrap a line of text that will go on; return its rows but the last, and the spans of that one."""
+    """Wrap a line of text that will grow; return all rows but the last, and the spans of the last."""
     segments = list(_segments(spans))
     text = "".join(segment.text for segment in segments)
     *breaks, last = _breaks(text, max(1, width))
@@ -100,7 +100,7 @@ def folded(spans: Spans, width: int) -> list[Line]:
 def framed(lines: Iterable[Line], first: Segment, rest: Segment, *, is_text: bool) -> list[Line]:
     """Put `first` before the first line and `rest` before the others.
 
-    With `is_text` they are copied with the text, but not where a row continues the line above.
+    With `is_text` they are copied with the text, except on rows that continue a wrapped line.
     """
     drawn: list[Line] = []
     goes_on = False
@@ -130,7 +130,7 @@ def padded(line: Line, width: int, style: Style) -> Line:
 
 
 def fitted(line: Line, width: int) -> Line:
-    """Return a line cropped to `width` cells: a single wide character may not fit its row."""
+    """Return a line cropped to `width` cells, which a single wide character may exceed."""
     if cells(line) <= width:
         return line
     return replace(line, segments=tuple(Segment.adjust_line_length(list(line.segments), width, pad=False)))
@@ -144,7 +144,7 @@ def cells(line: Line) -> int:
 def _segments(spans: Spans) -> Iterator[Segment]:
     """Yield spans as segments; a tab becomes spaces up to the next stop, in a segment of its own.
 
-    All text of the transcript comes through here once it is decoded (`&#13;`), and is made safe here.
+    All transcript text passes through here after decoding (`&#13;`), so it is made safe here.
     """
     column = 0
     for text, style in spans:
@@ -167,7 +167,7 @@ def _segments(spans: Spans) -> Iterator[Segment]:
 
 
 def _breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
-    """Yield where rows begin and end, and the white space dropped between one and the next."""
+    """Yield the start and end of each row, and the white space dropped after it."""
     if not _is_even(text):
         yield from _wide_breaks(text, width)
         return
@@ -189,7 +189,7 @@ def _breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
 
 
 def _wide_breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
-    """Yield the breaks of text with characters of two cells or none; wide ones may be parted anywhere."""
+    """Yield the breaks of text with characters of two cells or none; it may break between wide ones."""
     marks, _ = split_graphemes(text)
     first = 0
     while first < len(marks):

@@ -1,6 +1,6 @@
 """Draw a Markdown block as lines, for one width and one palette.
 
-Kept apart because it brings pygments, which the first paint does not need.
+A module of its own because it imports pygments, which the first paint does not need.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ TableRow: TypeAlias = list[Cell]
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_MIN_WIDTH = 8  # frames within frames may not take more
+_MIN_WIDTH = 8  # cells that nested frames leave for the text
 _BAR = "▌ "
 _CONTAINERS = ("bullet_list_open", "ordered_list_open", "blockquote_open")
 
 _BETWEEN = " │ "
-_MIN_COLUMN = 3  # cells a column has at least
-_MAX_COLUMN = 400  # a wider cell wraps anyway
-_LONG_TABLE = 8  # rows of which more may follow
-_SHORT, _GROWTH = 12, 2  # cells: such a column of a long table counts or names, 99 is followed by 100
+_MIN_COLUMN = 3  # cells
+_MAX_COLUMN = 400  # cells; a wider one wraps anyway
+_LONG_TABLE = 8  # rows; a table with more may still grow
+_SHORT, _GROWTH = 12, 2  # cells: a short column of a long table may widen, as 99 is followed by 100
 
 
 def block_lines(block: Block, width: int, palette: Palette, links: Links) -> list[Line]:
@@ -151,7 +151,7 @@ class _Pen:
         return self.palette.style(self.palette.accent, bold=True)
 
     def _nodes(self, nodes: Sequence[_Node], source: Sequence[str], width: int, base: Style) -> list[Line]:
-        """Draw blocks one below the other, with empty lines between them except around tight lists."""
+        """Draw blocks below each other, separated by empty lines except around tight lists."""
         lines: list[Line] = []
         above: _Node | None = None
         for node in nodes:
@@ -285,7 +285,7 @@ def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
 def column_widths(rows: Sequence[TableRow], width: int) -> list[int]:
     """Return the widths of columns whose rows fit `width` cells; empty if there are too many columns.
 
-    `rows` may be but the beginning of a long table: what is short leaves room for longer numbers.
+    `rows` may be only the beginning of a long table, so short columns get room for longer numbers.
     """
     columns = max((len(row) for row in rows), default=0)
     room = width - len(_BETWEEN) * (columns - 1)
@@ -296,7 +296,7 @@ def column_widths(rows: Sequence[TableRow], width: int) -> list[int]:
     widths = [max(1, min(size + growth * (size <= _SHORT), _MAX_COLUMN)) for size in natural]
     over = sum(widths) - room
     while over > 0:
-        # the widest gives way, down to the next widest at once
+        # shrink the widest columns to the width of the next widest in one step
         widest = max(widths)
         tall = [at for at, size in enumerate(widths) if size == widest]
         below = max((size for size in widths if size < widest), default=_MIN_COLUMN)

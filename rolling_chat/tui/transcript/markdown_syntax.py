@@ -1,4 +1,4 @@
-"""Markdown's syntax: its parsers, top-level blocks, prefixes of lines, and blocks that are cut."""
+"""Markdown syntax: parsers, top-level blocks, line prefixes, and the splitter's modes inside a cut block."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _QUOTED = re.compile(r" {0,3}> ?")
 _MARKER = re.compile(r"( {0,3})([-+*]|\d{1,9}[.)])( {1,4}(?! )| |\t|(?=\n|\Z))")
 
-MAX_NESTING = 40  # twenty quotes or lists within each other; the parser drops what is nested deeper
+MAX_NESTING = 40  # twenty nested quotes or lists; the parser drops anything deeper
 
-# Characters searched for labels in a block before its brackets are taken for what they are. A block has
-# some 4,000 at most, and a real link is as long as its label.
+# Characters searched for labels in a block; after that, its brackets are plain text. A block has some 4,000
+# characters at most, and searching a real label costs only its own length.
 _MAX_LABEL_CHARS = 20_000
 _LABEL_CHARS = "label_characters"
 
@@ -29,8 +29,8 @@ _LABEL_CHARS = "label_characters"
 def bound_labels(parser: MarkdownIt) -> MarkdownIt:
     """Limit how much text `parser` searches for link labels, and return it.
 
-    markdown-it searches for the end of a label from every opening bracket, to the end of the text where
-    there is none: a paragraph of brackets takes time by the square of its length.
+    markdown-it searches for the end of a label from every opening bracket, if need be to the end of the
+    text: a paragraph of brackets takes quadratic time.
     """
     bounded: Any = SimpleNamespace(**{**vars(helpers), "parseLinkLabel": _bounded})
     parser.helpers = bounded
@@ -38,12 +38,12 @@ def bound_labels(parser: MarkdownIt) -> MarkdownIt:
 
 
 def _bounded(state: StateInline, start: int, no_links_within: bool = False) -> int:
-    """Find the end of the label that begins at `start`; -1 for none, or when too much was searched."""
+    """Return the end of the label that begins at `start`; -1 if there is none or the limit is used up."""
     spent: int = state.env.get(_LABEL_CHARS, 0)
     if spent > _MAX_LABEL_CHARS:
         return -1
     end = helpers.parseLinkLabel(state, start, no_links_within)
-    spent = state.env.get(_LABEL_CHARS, 0)  # labels within it were searched for meanwhile
+    spent = state.env.get(_LABEL_CHARS, 0)  # nested labels were searched too
     state.env[_LABEL_CHARS] = spent + (end if end >= 0 else state.posMax) - start
     return end
 
@@ -61,18 +61,18 @@ def _whole_parser() -> MarkdownIt:
 
 _BLOCK_PARSER = _block_parser()
 PARSER = _whole_parser()
-"""Reads what one block holds, links and emphasis included."""
+"""The parser of a whole block, including links and emphasis."""
 
 
 def paragraph_in(text: str, environment: dict[str, Any]) -> str | None:
-    """Return the inline text of Markdown that is a single paragraph; None for any other."""
+    """Return the inline text of Markdown that is a single paragraph; None for anything else."""
     tokens = _BLOCK_PARSER.parse(text, environment)
     return tokens[1].content if len(tokens) == 3 and tokens[0].type == "paragraph_open" else None
 
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """A top-level block as the parser found it, with the positions of its items if it is a list."""
+    """A top-level block found by the parser, with the positions of its items if it is a list."""
 
     token: Token
     begin: int
@@ -155,12 +155,12 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class InParagraph:
-    """The splitter's mode in the middle of a paragraph that was cut."""
+    """The splitter's mode inside a paragraph that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class InFence:
-    """The splitter's mode in a code fence that was cut: what closes it, and the code above."""
+    """The splitter's mode inside a code fence that was cut: its closing line, and the code above."""
 
     closing: re.Pattern[str]
     indent: int
@@ -171,19 +171,19 @@ class InFence:
 
 @dataclass(frozen=True, slots=True)
 class InIndented:
-    """The splitter's mode in a line of indented code that was cut."""
+    """The splitter's mode inside a line of indented code that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTable:
-    """The splitter's mode in a table that was cut: its header and first rows, as they were drawn."""
+    """The splitter's mode inside a table that was cut: `head` is its header and first rows."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """The splitter's mode between items of a list: where the next begins, and its number."""
+    """The splitter's mode between list items: the next item's index and number."""
 
     at: int
     number: int | None

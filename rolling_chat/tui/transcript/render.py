@@ -1,4 +1,4 @@
-"""How each kind of item is drawn around its text: badges, heads, words below."""
+"""Draw each kind of item: the lines above, the head, the text, and the lines below."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REPLY_WORD = {
 
 
 def warm_up() -> None:
-    """Import what drawing the first answer needs, which takes some 60 ms; may be called in any thread."""
+    """Import the modules that drawing the first answer needs, about 60 ms; safe in any thread."""
     from rolling_chat.tui.transcript import growing, splitter  # noqa: F401, PLC0415
     from rolling_chat.tui.transcript.markdown import block_lines  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def body_lines(
 ) -> list[Line]:
     """Return the lines of one block of an item's text, at most `look.width` cells wide.
 
-    `growing` remembers what is drawn of a block that streams in.
+    `growing` keeps the drawn lines of a block that streams in.
     """
     palette, ground = look.palette, look.palette.style(look.palette.text)
     match item.kind:
@@ -203,7 +203,7 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
         Status.ASKING: palette.warning,
     }.get(item.status, palette.muted)
     if item.outcome and item.status is Status.DONE:
-        color = palette.warning  # it ran, and says itself that it did not succeed
+        color = palette.warning  # it ran, but its own outcome is a failure
     name, _, arguments = one_line(item.text, _HEAD_CHARS).partition(" ")
     used = task_gauge(item, look.width)
     word = "" if used and item.status is Status.LIVE else _TOOL_WORD.get(item.status, "")
@@ -212,16 +212,16 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
         Segment(name, palette.style(palette.secondary, bold=True)),
         Segment(f" {arguments}" if arguments else "", palette.style(palette.text)),
     ]
-    fate = note.removesuffix(f" · {item.mark.words}")  # where the mark says it already
+    fate = note.removesuffix(f" · {item.mark.words}")  # the mark says that already
     failed = f"{word}: {item.outcome}" if word and item.outcome else word or item.outcome
     said = " · ".join(part for part in (item.mark, failed, item.form, used, fate, item.took) if part)
-    if item.outcome and cell_len(said) > look.width * 2 // 3:  # the reason gives way before the note does
+    if item.outcome and cell_len(said) > look.width * 2 // 3:  # drop the reason before the note
         said = " · ".join(part for part in (item.mark, word, item.form, used, fate, item.took) if part)
     return _sides(left, said, look, palette.style(color))
 
 
 def task_gauge(item: Item, width: int) -> str:
-    """Return the gauge of a task: how full its window is while it runs, its requests and their cost."""
+    """Return the gauge of a task: how full its window is, its requests and their cost."""
     task = item.task
     if task is None:
         return ""

@@ -1,4 +1,4 @@
-"""Selected text: between two places, as it stands in the source and not as it is drawn."""
+"""Selected text: the source text between two points, not its drawn form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from itertools import chain
 from rolling_chat.tui.transcript.document import Document
 from rolling_chat.tui.transcript.layout import Place, Row
 
-_PIECES, _LINES = 24, 16  # bits of a place's key
+_PIECES, _LINES = 24, 16  # bits of a position's key
 _LOWEST = 1 << 32  # ordinals may be below zero, keys may not
 _WORD = re.compile(r"[\w./~-]+|\s+|.")
 
 
 def key_of(place: Place) -> int:
-    """Return a number for a position; it grows downwards and does not depend on any height."""
+    """Return a number for a position that grows downwards and depends on no height."""
     return ((place.ordinal + _LOWEST) << (_PIECES + _LINES)) | (place.piece << _LINES) | place.line
 
 
@@ -30,7 +30,7 @@ def place_of_key(key: int) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A character of a row, counted with the gutter."""
+    """A character of a row; its column counts the gutter."""
 
     place: Place
     column: int
@@ -39,15 +39,15 @@ class Point:
 def selected_text(document: Document, first: Point | None, last: Point | None) -> str:
     """Return the text between two points, wrapped rows joined; None is the very beginning or end.
 
-    What was not laid out yet is laid out for it, however long that takes.
+    Lays out missing text first, however long that takes.
     """
-    taking = Taking(document, first, last)
-    taking.goes_on(math.inf)
-    return taking.text
+    collector = SelectionCollector(document, first, last)
+    collector.collect(math.inf)
+    return collector.text
 
 
-class Taking:
-    """The collection of selected text in slices of some milliseconds."""
+class SelectionCollector:
+    """A collector of selected text, which works in slices of some milliseconds."""
 
     def __init__(self, document: Document, first: Point | None, last: Point | None) -> None:
         self._document, self._begun = document, document.begun
@@ -56,14 +56,14 @@ class Taking:
 
     @property
     def text(self) -> str:
-        """The text collected so far, without blanks at the ends of its lines."""
+        """The text collected so far, without trailing white space."""
         return "\n".join(line.rstrip() for line in "".join(self._taken).split("\n"))
 
     def is_lost(self, document: Document) -> bool:
         """Return whether the items were replaced since the collection began."""
         return document is not self._document or document.begun != self._begun
 
-    def goes_on(self, seconds: float) -> bool:
+    def collect(self, seconds: float) -> bool:
         """Collect more text for about `seconds`; return whether there is more."""
         until = time.perf_counter() + seconds
         for part in self._parts:

@@ -34,7 +34,7 @@ _DIFF = ("diff", "patch", "udiff")
 
 
 def inline_lines(tokens: Sequence[Token], base: Style, palette: Palette) -> list[StyledLine]:
-    """Return the lines of an inline token's children; a line break in the source is kept."""
+    """Return the lines of an inline token's children; line breaks of the source are kept."""
     lines: list[StyledLine] = [[]]
     for text, style in _spans(tokens, base, palette):
         first, *others = text.split("\n")
@@ -83,12 +83,12 @@ def _link(palette: Palette, link: str) -> Style:
 
 
 def _target(link: str) -> Style:
-    """Return a style that marks text as a clickable link; no hyperlink reaches the terminal."""
+    """Return a style that marks text as a clickable link, without sending a hyperlink to the terminal."""
     return Style(meta={"link": link})
 
 
 def code_lines(code: str, info: str, above: str, palette: Palette) -> list[StyledLine]:
-    """Return highlighted lines of code; `info` is the fence's, `above` is read for context but not drawn."""
+    """Return highlighted lines of code; `info` is the fence's, `above` gives context and is not drawn."""
     base = palette.style(palette.text, raised=True)
     language = info.split(maxsplit=1)[0].lower() if info else ""
     if language in _DIFF:
@@ -132,7 +132,7 @@ def _styles(palette: Palette) -> _TokenStyles:
 
 
 class _TokenStyles(dict[object, Style]):
-    """A cache of styles by kind of token: a screen of code has thousands of tokens."""
+    """A cache of styles by token type: a screen of code has thousands of tokens."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()

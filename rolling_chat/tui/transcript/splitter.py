@@ -1,9 +1,8 @@
-"""A growing text as Markdown blocks of bounded size, found once and never looked at again.
+"""Split growing Markdown into blocks of bounded size, each settled once and never parsed again.
 
-A text that is fed in any pieces comes to the same blocks as one that is fed whole: what is decided
-hangs only on whole lines that are known, never on how much more is there. So drawing what streams
-in equals drawing it afresh, and no block grows forever: a list is cut by item, a fence and a table
-by rows, a paragraph by its characters.
+The blocks do not depend on how the text was divided when it was fed: decisions use only whole known lines,
+never the amount of text that follows. So drawing a stream equals drawing the whole text afresh, and no block
+grows forever: a list is cut by item, a fence and a table by rows, a paragraph by its characters.
 """
 
 from __future__ import annotations
@@ -47,16 +46,16 @@ from rolling_chat.tui.transcript.markdown_syntax import (
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_MAX_FRAMES = 8  # what is nested deeper is drawn as it stands
-_LONG_LINE = 1024  # what such a line begins is known before its end has come
-_WINDOW = 2 * MAX_BLOCK_CHARS + _LONG_LINE  # characters looked at in one step
+_MAX_FRAMES = 8  # deeper nesting is drawn as plain text
+_LONG_LINE = 1024  # a line this long shows which block it begins, even unfinished
+_WINDOW = 2 * MAX_BLOCK_CHARS + _LONG_LINE  # characters examined in one step
 _WINDOW_LINES = 2 * MAX_BLOCK_LINES
-_FORGET = 1 << 20  # characters that are settled, kept until they are worth dropping
+_FORGET = 1 << 20  # settled characters; fewer are not worth dropping
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The splitter's mode in a long quote or list item, whose text goes to a splitter of its own."""
+    """The splitter's mode inside a long quote or list item, whose text goes to its own splitter."""
 
     inner: Splitter
     frame: Frame
@@ -71,8 +70,8 @@ Mode: TypeAlias = Normal | InParagraph | InFence | InIndented | InTable | Inside
 class Splitter:
     """A splitter of Markdown that arrives in parts; `settled` are the blocks that cannot change.
 
-    `links` are the link definitions so far: the drawing of a block may hang on them. `lead` asks
-    for an empty line above the first block.
+    `links` are the link definitions so far, on which the drawing of a block may depend. `lead` asks for
+    an empty line above the first block.
     """
 
     frames: tuple[Frame, ...] = ()
@@ -80,13 +79,13 @@ class Splitter:
     links: Links = field(default_factory=dict)
     lead: bool = False
     _text: str = ""
-    _at: int = 0  # of the first character that is not settled, in `_text`
+    _at: int = 0  # index in `_text` of the first unsettled character
     _dropped: int = 0  # characters before `_text`
     _ended: bool = False
     _mode: Mode = field(default_factory=Normal)
-    _is_cut: bool = False  # what comes next is a part of the block before
+    _is_cut: bool = False  # the next block is a part of the previous one
     _list: ListState | None = None
-    _unopened: int = 0  # innermost frames that have no block yet
+    _unopened: int = 0  # number of innermost frames without a block so far
     _any: bool = False
 
     def feed(self, text: str) -> None:
@@ -101,7 +100,7 @@ class Splitter:
         self._ended = True
 
     def step(self) -> bool:
-        """Settle a few kilobytes at most; return False if nothing can be settled for now."""
+        """Settle a few kilobytes at most; return False if nothing can be settled yet."""
         match self._mode:
             case Inside() as inside:
                 return self._step_inside(inside)
@@ -114,7 +113,7 @@ class Splitter:
             case InTable() as table:
                 return self._step_table(table)
             case InParagraph():
-                return self._step_normal("x")  # whatever follows an x goes on with a paragraph
+                return self._step_normal("x")  # text after an x always continues a paragraph
             case _:
                 return self._step_normal("")
 
@@ -143,7 +142,7 @@ class Splitter:
         return replace(self._list, at=self._list.at - by) if self._list is not None else None
 
     def _known(self) -> tuple[str, bool]:
-        """Return the unsettled text that can be decided on, and whether it is all of the text."""
+        """Return the unsettled text that may be split now, and whether it reaches the end of the text."""
         window = self._text[self._at : self._at + _WINDOW]
         if self._ended and self._at + len(window) == len(self._text):
             return window, True
@@ -152,7 +151,7 @@ class Splitter:
         return known, False
 
     def _known_lines(self) -> tuple[str, bool]:
-        """Return what `_known` does, limited to the lines that can be parsed in a moment."""
+        """Return what `_known` does, limited to a number of lines that parses fast."""
         known, is_all = self._known()
         return first_lines(known, _WINDOW_LINES, is_all=is_all)
 
@@ -204,7 +203,9 @@ class Splitter:
                 return (self._at, self._mode) != (base, mode)
             reached = top.end
         rest = known[reached:]
-        if not is_all and rest.strip() and len(rest.lstrip("\n")) <= MAX_BLOCK_CHARS:  # a title may follow
+        if (
+            not is_all and rest.strip() and len(rest.lstrip("\n")) <= MAX_BLOCK_CHARS
+        ):  # a link title may follow
             self._at, self._mode = base + reached, Normal() if tops else mode
             return bool(tops)
         if self._define(rest, base + reached, environment):
@@ -213,9 +214,9 @@ class Splitter:
         return True
 
     def _define(self, text: str, at: int, environment: dict[str, Any]) -> bool:
-        """Register the link definitions between two blocks, and settle their text as it is.
+        """Register the link definitions between two blocks, and settle their text as plain text.
 
-        False where they are too many for one piece, and were cut.
+        Returns False if they were too long for one block, and were cut.
         """
         for label, link in environment.get("references", {}).items():
             self.links.setdefault(label, link)
@@ -232,7 +233,7 @@ class Splitter:
         return False
 
     def _take(self, top: Top, source: str, waits: bool, *, in_paragraph: bool) -> bool:
-        """Settle a block; return False if it is not known whole yet, or was cut."""
+        """Settle a block; return False if it may be incomplete, or was cut."""
         match top.token.type:
             case "bullet_list_open" | "ordered_list_open":
                 return self._take_list(top, source, waits)

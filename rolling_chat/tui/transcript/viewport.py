@@ -1,4 +1,4 @@
-"""What part of the document is looked at. The place at the top is the truth, all offsets are derived."""
+"""The part of the document in view; its state is the position of the top row, and offsets are derived."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MESSAGES = (Kind.USER, Kind.ASSISTANT)
 class Viewport:
     """The `height` rows of a document that are in view: its end, followed as it grows, or another part.
 
-    `rows` are drawn; fewer than `height` where there are no more. `is_new_below` says that something
-    came below what is looked at.
+    `rows` are drawn; there are fewer than `height` if the document has no more. `is_new_below`: something
+    was added below the view.
     """
 
     def __init__(self, document: Document, height: int = 0) -> None:
@@ -25,12 +25,12 @@ class Viewport:
         self.follow = True
         self.rows: list[Row] = []
         self.is_new_below = False
-        self._is_held = False  # does it stay although there is nothing below?
+        self._is_held = False  # stay in place even at the end
         self._anchor = Place(0)
         self._anchor_id = ""
-        self._source: int | None = None  # what stood at the top before the size changed, since the last move
+        self._source: int | None = None  # source index of the top row before a resize; None after a move
         self._begun = 0
-        self._prepared = -1  # the revision of the document that `rows` are of
+        self._prepared = -1  # the document's revision when `rows` were laid out
 
     @property
     def top(self) -> int:
@@ -114,7 +114,7 @@ class Viewport:
             return
         if lines < 0:
             above = self.document.backward(self.anchor, -lines)
-            # what took long may have been another program's turn: nobody is to stand still for that
+            # nothing above may be an unfinished layout: lay out a slice, so that scrolling never stalls
             if not above and self.document.advance_above(self.anchor):
                 above = self.document.backward(self.anchor, -lines)
             if not above:
@@ -149,7 +149,7 @@ class Viewport:
         self._prepare()
 
     def to_row(self, row: int) -> None:
-        """Scroll so that a row, counted from the top of the whole document, is the first in sight."""
+        """Scroll so that a row, counted from the top of the whole document, is the first in view."""
         self._begin_move()
         if row >= self.total - self.height:
             self.to_end()
@@ -179,8 +179,8 @@ class Viewport:
             self.to_start()
 
     def _go(self, place: Place) -> None:
-        """Scroll to a position, or to the end if fewer rows than the screen has are below it."""
-        if self._prepared < 0:  # nothing was shown yet: the view may have no size
+        """Scroll to a position, or to the end if fewer rows than the view's height follow it."""
+        if self._prepared < 0:  # nothing was shown yet, and the view may have no size
             self.to_end()
             return
         self.follow, self._anchor, self._source, self._is_held = False, place, None, False

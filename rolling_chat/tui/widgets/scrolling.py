@@ -1,4 +1,4 @@
-"""A scrolled widget of rows whose text can be selected; its position is kept elsewhere."""
+"""Base classes for scrolled rows whose text can be selected; subclasses keep the position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rolling_chat.tui.transcript.document import SLICE, Document
 from rolling_chat.tui.transcript.layout import Row
 from rolling_chat.tui.transcript.selection import (
     Point,
-    Taking,
+    SelectionCollector,
     key_of,
     line_at,
     place_of_key,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _WHEEL_LINES = 3
-_BREATH = 0.002  # seconds between two slices
+_BREATH = 0.002  # seconds between two slices of work
 
 
 class RowScroller(ScrollView):
@@ -45,7 +45,7 @@ class RowScroller(ScrollView):
         raise NotImplementedError
 
     def move_to_row(self, row: int) -> None:
-        """Scroll so that a row, counted from the top of the whole content, is the first in sight."""
+        """Scroll so that a row, counted from the top of the whole content, is the first in view."""
         raise NotImplementedError
 
     def scroll_pages(self, pages: int) -> None:
@@ -56,7 +56,7 @@ class RowScroller(ScrollView):
         """Convert Textual's own scrolling, such as a selection dragged past the edge, to a move by lines."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by the user
+        is_cut = old_value > new_value >= self.max_scroll_y  # by a resize, not by the user
         if not self._is_settling and not is_cut and round(old_value) != round(new_value):
             self.move_lines(round(new_value) - round(old_value))
 
@@ -91,7 +91,7 @@ class RowScroller(ScrollView):
         """Make the scroll bar show that `height` rows of `total` are in sight, from `top` on."""
         self._is_settling = True
         try:
-            # no layout hangs on how much there is to scroll
+            # set without Textual's watchers: the amount of content affects no layout
             self.set_reactive(Widget.virtual_size, Size(width, max(total, height)))
             self.set_reactive(Widget.scroll_y, float(top))
             self.set_reactive(Widget.scroll_target_y, float(top))
@@ -101,7 +101,7 @@ class RowScroller(ScrollView):
             self._is_settling = False
 
     def _move_thumb(self, height: int, top: int, total: int) -> None:
-        """Redraw the scroll bar only where its thumb looks different, in eighths of a row."""
+        """Redraw the scroll bar only where its thumb changed, in eighths of a row."""
         bar, scale = self.vertical_scrollbar, 8 * height / max(1, total)
         thumb = _Thumb(height, total > height, round(top * scale), round((top + height) * scale))
         before, self._thumb = self._thumb, thumb
@@ -115,7 +115,7 @@ class RowScroller(ScrollView):
 
 
 class _Thumb(NamedTuple):
-    """What a scroll bar shows: its height, whether there is a thumb, and its ends in eighths of a row."""
+    """The look of a scroll bar: its height, whether it has a thumb, and its ends in eighths of a row."""
 
     height: int
     is_shown: bool
@@ -124,7 +124,7 @@ class _Thumb(NamedTuple):
 
 
 def _changed_rows(before: _Thumb, after: _Thumb) -> set[int]:
-    """Return the rows around both ends of a thumb that moved; Textual draws one of a row at least."""
+    """Return the rows around both ends of a moved thumb, which Textual draws at least one row high."""
     rows: set[int] = set()
     for one, other in ((before.start, after.start), (before.end, after.end)):
         rows |= set(range(min(one, other) // 8 - 1, max(one, other) // 8 + 3))
@@ -155,28 +155,28 @@ class SelectableRows(RowScroller):
         return selected_text(self.document, _point(selection.start), _point(selection.end)), "\n"
 
     def takes_long(self, then: Callable[[str | None], None]) -> bool:
-        """Return whether the selection takes long to collect; if so, pass it to `then` later.
+        """Return whether collecting the selected text takes long; if so, pass the text to `then` later.
 
         `then` gets None if the items were replaced meanwhile.
         """
         selection = self.text_selection
         if selection is None:
             return False
-        taking = Taking(self.document, _point(selection.start), _point(selection.end))
-        if taking.goes_on(SLICE):
-            self._take_more(taking, then)
+        collector = SelectionCollector(self.document, _point(selection.start), _point(selection.end))
+        if collector.collect(SLICE):
+            self._take_more(collector, then)
             return True
         return False
 
     @work
-    async def _take_more(self, taking: Taking, then: Callable[[str | None], None]) -> None:
+    async def _take_more(self, collector: SelectionCollector, then: Callable[[str | None], None]) -> None:
         while True:
             await asyncio.sleep(_BREATH)
-            if taking.is_lost(self.document):
+            if collector.is_lost(self.document):
                 then(None)
                 return
-            if not taking.goes_on(SLICE):
-                then(taking.text.rstrip("\n"))
+            if not collector.collect(SLICE):
+                then(collector.text.rstrip("\n"))
                 return
 
     def selection_updated(self, _selection: Selection | None) -> None:

@@ -17,7 +17,7 @@ from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import PartlyRead
-from rolling_chat.tui.state.fates import Fates, ItemFate, Places, item_fates
+from rolling_chat.tui.state.fates import Fates, ItemFate, MessageIndices, item_fates
 from rolling_chat.tui.state.items import call_id, items_of, place_of, reasoning_id
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.replay import SYSTEM, long_conversation
@@ -264,7 +264,7 @@ class _Counted(PartlyRead):
 
 
 def test_places_of_a_branch_that_is_read_upwards_are_found_once() -> None:
-    places, whole = Places(), [Message("user", "", id=f"m{at}") for at in range(400)]
+    places, whole = MessageIndices(), [Message("user", "", id=f"m{at}") for at in range(400)]
     for unread in range(380, -1, -20):
         whole.append(Message("user", "", id=f"m{len(whole)}"))
         part = _Counted(unread, {0: whole[0]} if unread else {}, whole[unread:])
@@ -274,7 +274,7 @@ def test_places_of_a_branch_that_is_read_upwards_are_found_once() -> None:
 
 
 def test_places_are_those_of_the_branch_after_every_move() -> None:
-    chance, places = random.Random(5), Places()
+    chance, places = random.Random(5), MessageIndices()
     branch: list[Message] = []
     for step in range(60):
         branch = branch[: chance.randrange(len(branch) + 1)] if chance.random() < 0.3 else branch
