@@ -1,1 +1,1 @@
-"""What happens behind the screen: turns, commands, the prompt history, the gauge's figures."""
+"""The screen's controllers: turns, commands, drafts, painting, the gauge's figures."""

@@ -1,4 +1,4 @@
-"""Background work: what it is, and how it is never done twice at once."""
+"""Background work, and a way never to run the same job twice at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from textual.css.query import NoMatches
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Not begun yet: a coroutine would be left over where the screen goes before it is."""
+"""A factory, because a coroutine would never be awaited if the screen closes first."""
 
 
 class Workplace(Protocol):
@@ -39,7 +39,7 @@ class Coalesced:
 
     async def _run(self) -> None:
         try:
-            with suppress(NoMatches):  # the screen may be going already
+            with suppress(NoMatches):  # the screen may be closing
                 while self._asked:
                     self._asked = False
                     await self._work()

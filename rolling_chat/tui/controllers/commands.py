@@ -1,4 +1,4 @@
-"""Runs slash commands, and lends them the screen."""
+"""Run slash commands, and give them access to the screen."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _log = logging.getLogger("rolling_chat.tui")
 
 Result = TypeVar("Result")
 
-_AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
+_AT_ONCE = {"help", "quit"}  # commands that need nothing of the conversation
 
 
 class Shell(Protocol):
@@ -79,7 +79,7 @@ class Shell(Protocol):
         ...
 
     def call_attention(self, line: str) -> bool:
-        """Tell the user `line`, unless the terminal is looked at; return whether it is not."""
+        """Notify a user who is looking elsewhere of `line`; return False if they are at the terminal."""
         ...
 
     def fault(self, what: str, error: Exception) -> str:
@@ -140,17 +140,17 @@ class CommandController:
         self._turns = turns
         self._paths = paths
         self._canceled: asyncio.Event | None = None
-        self._is_kept = False  # what is being waited for, beside other work
+        self._is_kept = False  # the awaited work must not be canceled by other work
         self.chat = screen.chat
 
     async def run(self, parsed: ParsedCommand) -> None:
         """Run a command; report an unexpected exception in one line."""
         try:
             if parsed.name not in _AT_ONCE:
-                with suppress(ChatError):  # whatever needs what cannot be read says so itself
+                with suppress(ChatError):  # a command that needs the unreadable part reports it itself
                     await self.chat.session.preview.ready()
             await run_command(parsed, self, busy=self._screen.state.busy)
-        except Exception as error:  # a fault of ours must not take the screen with it
+        except Exception as error:  # a bug in a command must not end the program
             self.say(self._app.fault(f"/{parsed.name} broke", error), warning=True)
 
     @property
@@ -225,7 +225,7 @@ class CommandController:
     ) -> Result | None:
         """Await work until the user cancels it, and call `end` in any case.
 
-        Other work cancels it too, unless it `is_kept`: then the other is not begun. Raises ChatError.
+        Other work cancels it too, unless it `is_kept`; then the other work raises ChatError instead.
         """
         if self._is_kept:
             end()
@@ -242,7 +242,7 @@ class CommandController:
         finally:
             end()
             waiting.cancel()
-            running.add_done_callback(_heard)  # whatever comes of it now is for nobody
+            running.add_done_callback(_heard)  # retrieve an exception that nobody awaits
             if self._canceled is canceled:
                 self._is_kept = False
                 self._canceled, self._screen.state.doing = None, ""
@@ -256,7 +256,7 @@ class CommandController:
         return True
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the user choose from a list; return the value chosen, None for none."""
+        """Let the user choose from a list; return the chosen value, or None if they cancel."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
 
     async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
@@ -274,7 +274,7 @@ class CommandController:
             self.say(str(error), warning=True)
 
     def reload(self) -> None:
-        """Show the conversation anew, after the session was changed for another."""
+        """Show the conversation again, after the session was replaced by another."""
         self._screen.load()
 
     def refresh_title(self) -> None:
@@ -282,11 +282,11 @@ class CommandController:
         self._screen.state.changed()
 
     def insert_output(self, text: str) -> None:
-        """Insert what a command wrote into the prompt box, as one word with its price."""
+        """Insert a command's output into the prompt box, as one token with its price."""
         self._screen.prompt.take_output(text)
 
     def offer_draft(self, text: str) -> bool:
-        """Put `text` in the prompt box if that is blank; return whether it was."""
+        """Put `text` in the prompt box if it is blank; return whether it was."""
         if self._screen.prompt.text.strip():
             return False
         self._screen.prompt.offer(text)
@@ -310,7 +310,7 @@ class CommandController:
         await self._turns.say(text, inserted)()
 
     async def edit_file(self, path: Path) -> bool:
-        """Open a file in the user's editor; return False, having said why, if that cannot be done."""
+        """Open a file in the user's editor; on failure, show why and return False."""
         try:
             await edit_file(cast("App[Any]", self._app), path)
         except ExternalError as error:
@@ -319,7 +319,7 @@ class CommandController:
         return True
 
     async def carry_on(self) -> None:
-        """Let the model answer what the conversation ends with."""
+        """Let the model answer the last message of the conversation."""
         await self._turns.carry_on()()
 
     def refresh_report(self) -> None:

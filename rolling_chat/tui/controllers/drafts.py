@@ -1,4 +1,4 @@
-"""What becomes of the prompt box's draft: counted, kept, sent, put to wait, given back, edited elsewhere."""
+"""The prompt box's draft: counting, saving, sending, queueing, restoring, and editing it elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rolling_chat.tui.widgets.search_line import SearchLine
 
 _COUNT_PAUSE = 0.12  # seconds without a key before the draft is counted
-_SAVE_WITHIN = 0.3  # seconds after a key in which the draft is on disk
+_SAVE_WITHIN = 0.3  # seconds from a key until the draft is saved
 _BACK = "The draft that was not sent is back; ctrl+c clears it."
 
 
@@ -50,7 +50,7 @@ class DraftStage(Workplace, Protocol):
 
     @property
     def prompt(self) -> PromptBox:
-        """The prompt box, which has the draft."""
+        """The prompt box, which contains the draft."""
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], None] | None = None) -> Timer:
@@ -59,7 +59,7 @@ class DraftStage(Workplace, Protocol):
 
 
 class DraftController:
-    """Handles the prompt box's draft: counts, saves, sends it or lets it wait; `paths` None saves nothing."""
+    """Counts, saves, sends and queues the prompt box's draft; without `paths`, nothing is saved."""
 
     def __init__(
         self,
@@ -109,9 +109,9 @@ class DraftController:
     # -- sent and waiting
 
     def submitted(self, draft: Draft, *, after_turn: bool = False) -> None:
-        """Run a command or send a message; while a turn runs it waits, if need be until `after_turn`.
+        """Run a command or send a message; an empty draft continues an interrupted answer.
 
-        Enter alone may continue a turn.
+        While a turn runs, a message waits for the next tool result, or with `after_turn` for its end.
         """
         text, state = draft.whole, self._screen.state
         is_word = self._asking.takes_words and text.lstrip().startswith("!")
@@ -137,7 +137,7 @@ class DraftController:
 
     def take_back(self) -> None:
         """Move the newest waiting message to the prompt box, above what was moved before."""
-        if not self._screen.chat.waiting:  # it went in meanwhile
+        if not self._screen.chat.waiting:  # it was sent meanwhile
             return
         self.give_back(self._screen.chat.waiting.take_newest())
         self._prompt.took_back()
@@ -149,7 +149,7 @@ class DraftController:
         self._screen.state.changed()
 
     def give_back(self, text: str) -> None:
-        """Put text that could not be sent in the prompt box, above what is there; its mentions are marked."""
+        """Put unsent text, with its mentions marked, in the prompt box, above what is typed there."""
         below = self._prompt.draft.said
         self._prompt.put(f"{text}\n{below}" if below.strip() else text)
 
@@ -193,7 +193,7 @@ class DraftController:
         if tokens and draft.attached:
             tokens += sum(file.tokens for file in draft.attached)
             text = "\n\n".join((text, *(file.text for file in draft.attached)))
-        if self._prompt.text or not tokens:  # it may have been sent meanwhile
+        if self._prompt.text or not tokens:  # an empty box: the draft was sent meanwhile
             self._meter.show_draft(text, tokens)
         self._screen.state.changed()
 
@@ -218,7 +218,7 @@ class DraftController:
         self._save_soon()
 
     def tidy(self) -> None:
-        """Delete draft files and pastes that were not used for a long time."""
+        """Delete draft and paste files that were not used for a long time."""
         self._screen.work(partial(asyncio.to_thread, self._prune))
 
     def _prune(self) -> None:
@@ -261,7 +261,7 @@ class DraftController:
             state.notice(str(error), warning=True)
             return
         now = prompt.draft.whole
-        # a message that could not be sent may have come back meanwhile, above what was edited
+        # an unsent message may have been put back meanwhile, above the edited text
         text = now.removesuffix(before) + text
         if text != now:
             prompt.rewrite(text)

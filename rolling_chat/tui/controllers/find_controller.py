@@ -1,4 +1,4 @@
-"""Finds a text in the whole conversation while keys are answered, and goes from hit to hit."""
+"""Search the whole conversation without blocking keys, and go from hit to hit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.tui.state.screen_state import ScreenState
 
-_TYPING_PAUSE = 0.06  # seconds without a key before it is looked for
-_LOOK_AGAIN = 0.3  # seconds in which what streams in is looked through
-_SLICE = 0.004  # seconds of looking at a time, so that keys are answered in between
+_TYPING_PAUSE = 0.06  # seconds without a key before the search begins
+_LOOK_AGAIN = 0.3  # seconds between searches of streaming text
+_SLICE = 0.004  # seconds of searching at a time, so that keys are handled in between
 _BREATH = 0.002
-_MAX_BEFORE = 5_000  # hits that one piece of an item may hold
+_MAX_BEFORE = 5_000  # hits that one piece of an item may contain
 _STILL_READING = "older messages are still being read"
 
 
@@ -66,22 +66,19 @@ class FindStage(Workplace, Protocol):
 
 
 class FindController:
-    """Searches the transcript for the find bar's words, caching the hits of every unchanged item.
-
-    What was found of an item is kept until that changes.
-    """
+    """Searches the transcript for the find bar's words; caches an item's hits until the item changes."""
 
     def __init__(self, stage: FindStage) -> None:
         self._stage = stage
         self._pattern: Pattern[str] | None = None
         self._known: dict[int, Hits] = {}
-        self._ordinals: list[int] = []  # of the items with hits, in order
-        self._sums: list[int] = []  # hits down to each of them, itself counted
-        self._current: tuple[str, int] | None = None  # the item, and which of its hits
+        self._ordinals: list[int] = []  # of items with hits, ascending
+        self._sums: list[int] = []  # running totals of hits, one per entry of `_ordinals`
+        self._current: tuple[str, int] | None = None  # the current hit: item id and index in the item
         self._origin = 0
         self._search = 0  # the number of the newest search
         self._walk = 0
-        self._seen = -1  # the revision that was looked through, or is
+        self._seen = -1  # the revision of the items that was searched, or is being searched
         self._is_done = True
         self._began = 0.0
 
@@ -217,7 +214,7 @@ class FindController:
         """Unfold and lay out the item as far as needed, and scroll to the hit."""
         hits, view = self._known.get(ordinal), self._view
         if hits is None or walk != self._walk or ordinal not in view.document.ordinals:
-            return  # other words are looked for by now
+            return  # the search words changed meanwhile
         item, offset = hits.item, hits.offsets[nth]
         body, begins = None, body_begins(item)
         if offset >= begins:
@@ -243,7 +240,7 @@ class FindController:
             view.cursor_moved()
 
     async def _drawn_offset(self, text: str, begin: int, end: int) -> int:
-        """Return how many characters are drawn for a part of a text."""
+        """Return the drawn length, in characters, of a part of a text."""
         drawn = 0
         self._began = time.perf_counter()
         for first, last in windows(text[begin:end]):
@@ -254,7 +251,7 @@ class FindController:
     # -- saying
 
     def _at(self) -> int | None:
-        """Return how many hits precede the current one, None without a current hit."""
+        """Return the number of hits before the current one; None without a current hit."""
         if self._current is None:
             return None
         item_id, nth = self._current

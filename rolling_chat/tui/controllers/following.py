@@ -1,4 +1,4 @@
-"""The conversation that a chat screen shows: the open session's, which another terminal may write."""
+"""Follow the open session's conversation, which another terminal may be writing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Following:
         self._held_line = ""
         self._coming = False
         self._fault = ""
-        self._unread = ""  # why the report could not be made
+        self._unread = ""  # the error that prevented the report
         self._catching_up = Coalesced(self.catch_up)
         self._reading_up = Coalesced(self._read_up)
         self._wants_all = False
@@ -68,7 +68,7 @@ class Following:
     async def catch_up(self) -> None:
         """Read the older messages and make the report, then show both; show an error as one line."""
         try:
-            # what was painted while it was made has asked for it once more
+            # painting meanwhile may have requested this a second time
             if not self._chat.session.preview.is_ready:
                 await self._chat.session.preview.warm()
             self._unread = ""
@@ -78,13 +78,10 @@ class Following:
                 self._state.notice(self._unread, warning=True)
         self.mark()
         if self._chat.session.preview.is_ready:
-            self._state.changed()  # what is not ready would be asked for again by painting it
+            self._state.changed()  # otherwise painting would request it again, in a loop
 
     def look(self) -> None:
-        """Show what another process wrote to the session, without scrolling; show an error once, as one line.
-
-        A fault is one line, once.
-        """
+        """Show what another process wrote to the session, without scrolling; report each error once."""
         try:
             self._look()
             self._fault = ""
@@ -120,7 +117,7 @@ class Following:
             self._catching_up.ask(self._stage)
 
     def read_up_in_background(self, *, whole: bool) -> None:
-        """Read the messages above those that are shown, the next ones or all, in the background."""
+        """Read older messages in the background: the next few, or all if `whole`."""
         if self._chat.session.conversation.is_whole:
             return
         self._wants_all = self._wants_all or whole
@@ -139,5 +136,5 @@ class Following:
 
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older, self._chat.session.result_tokens(older))
-        # part by part: all of a long session at once would hold the keys up, and its texts are packed by then
+        # sync part by part: a long session at once would block the keys, and its texts are compressed by then
         self._stage.transcript.document.sync()

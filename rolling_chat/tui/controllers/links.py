@@ -1,4 +1,4 @@
-"""A link is opened only when the user says so, and only if it leads to a web page or an email."""
+"""Open links only after the user confirms, and only to web pages and email addresses."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ class LinkStage(Protocol):
 
 
 def may_be_opened(address: str) -> bool:
-    """Return whether a browser may be given this address.
-
-    Only http, https and mailto, and no blanks or controls in it.
-    """
+    """Return whether a browser may open an address: http, https or mailto, without blanks or controls."""
     return _OPENED.fullmatch(address) is not None and exact(address) == address
 
 

@@ -1,4 +1,4 @@
-"""Mentions of files in the prompt box: completed while they are typed, then folded to a word with a price."""
+"""Mentions of files in the prompt box: completed while typed, then folded to one token with a price."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rolling_chat.tui.state.screen_state import ScreenState
 
 _MAX_OFFERED = 50
-_FRESH = 5.0  # seconds after which the folder is looked at again, at the next mention
+_FRESH = 5.0  # seconds; the next mention after that reads the folder again
 
 
 _PICTURE = re.compile(r"[^\n]+\.(?:png|jpe?g|gif|webp)['\"]?", re.IGNORECASE)
 
 
 def picture_path(pasted: str) -> str:
-    """Return the path that a pasted text is, if it is that of a picture: quoted, escaped, or an address."""
+    """Return the path of a picture if the pasted text is one (quoted, escaped or a file URL); else empty."""
     text = pasted.strip()
     if not _PICTURE.fullmatch(text):
         return ""
@@ -62,10 +62,10 @@ class MentionController:
         self._index: FileIndex | None = None
         self._read_at = -_FRESH
         self._reading = Coalesced(self._read)
-        self._plain: set[str] = set()  # mentions that name no file that could be attached
+        self._plain: set[str] = set()  # mentions that name no attachable file
 
     def offer(self, typed: str) -> Offer:
-        """Return the files that a mention may name; it grows when the folder has been read."""
+        """Return completions of a mention; they are offered again after the folder has been read."""
         if time.monotonic() - self._read_at > _FRESH:
             self._read_at = time.monotonic()
             self._reading.ask(self._screen)
@@ -85,11 +85,11 @@ class MentionController:
         self._screen.prompt.offer_commands()
 
     def forget(self) -> None:
-        """Look again for files that were not there: the draft is sent."""
+        """Forget which mentions named no file, after the draft was sent."""
         self._plain.clear()
 
     async def fold(self) -> None:
-        """Replace finished mentions in the box by words with prices; what names no file stays text."""
+        """Replace finished mentions in the box with tokens; a mention that names no file stays text."""
         while (place := self._next()) is not None:
             prompt = self._screen.prompt
             text = prompt.text[place.start : place.readings[0][1]]
@@ -101,7 +101,7 @@ class MentionController:
                 prompt.fold_file(place.start, file.end, folded)
 
     async def fold_pasted(self, pasted: str, path: str) -> None:
-        """Replace a path that was just pasted by the word for its picture; leave what is none."""
+        """Replace a path that was just pasted with the token of its picture, if it is one."""
         session, prompt = self._screen.chat.session, self._screen.prompt
         file = await session.mentions.find_picture(path)
         folded = await self._folded(file) if file is not None else None
@@ -111,7 +111,7 @@ class MentionController:
             self._screen.state.changed()
 
     def _next(self) -> Place | None:
-        """Return the first mention that is finished, and was not looked for yet."""
+        """Return the first finished mention that was not looked up yet."""
         prompt = self._screen.prompt
         if prompt.searching:
             return None
@@ -123,7 +123,7 @@ class MentionController:
         return None
 
     async def _folded(self, file: MentionedFile | MentionedResource) -> FoldedFile | None:
-        """Return the word for a file; None, with a notice, where it cannot be attached."""
+        """Return the folded form of a file; show a notice and return None if it cannot be attached."""
         state = self._screen.state
         if file.refusal:
             state.notice(file.refusal, warning=True)

@@ -1,4 +1,4 @@
-"""The gauge's figures: the report of the next request, the draft, and what streams in."""
+"""The gauge's figures: the report of the next request, plus the draft and the streaming reply."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_NEWEST = 64  # messages among which a reply is looked for that has just been sealed
+_NEWEST = 64  # newest messages searched for a reply that was just stored
 _LEAVING = (Fate.SUMMARIZED, Fate.OMITTED)
 _SMALLER = (Fate.SHORTENED, Fate.MASKED)
 
@@ -36,10 +36,10 @@ _SMALLER = (Fate.SHORTENED, Fate.MASKED)
 class Meter:
     """Keeps the figures of the next request that the gauge and `/context` show, all from one report.
 
-    Nothing is counted before `begin`, for the first count loads much. Where there is much to look at, a
-    report is `wanted`: it is made beside the keys, and the one before it is shown until then. A draft that
-    is sent counts until the conversation has it, a reply that comes until it is sealed: so nothing is
-    missing in between, and nothing is there twice.
+    Nothing is counted before `begin`, because the first count loads much. If a report takes long, `wanted`
+    is called to have it made in the background, and the previous one is shown until then. A sent draft
+    counts until the conversation contains it, a streaming reply until it is stored: at no moment is
+    anything missing or counted twice.
     """
 
     def __init__(self, chat: Chat, wanted: Callable[[], None]) -> None:
@@ -47,8 +47,10 @@ class Meter:
         self._wanted = wanted
         self._has_begun = False
         self._report: PromptReport | None = None
-        self._session = ""  # whose report it is
-        self._counted_down: tuple[str, PromptReport] | None = None  # the turns left were, in which session
+        self._session = ""  # the id of the report's session
+        self._counted_down: tuple[str, PromptReport] | None = (
+            None  # session and report of the last turns left
+        )
         self._reply: StreamedReply | None = None
         self._draft = ""
         self._sending = 0
@@ -57,7 +59,7 @@ class Meter:
 
     @property
     def report(self) -> PromptReport | None:
-        """The report that was drawn last; None until there is one."""
+        """The last report drawn; None before the first."""
         return self._report
 
     @property
@@ -67,12 +69,12 @@ class Meter:
 
     @property
     def cache(self) -> str:
-        """How long the provider's cache of the session lives; empty where that is not known."""
+        """The remaining lifetime of the provider's cache, in words; empty if unknown."""
         status = self._chat.session.planner.cache.status if self._has_begun else None
         return cache_word(status.seconds_left if status is not None else None)
 
     def begin(self) -> None:
-        """Start counting; what counting needs is loaded."""
+        """Start counting; call it once the tokenizer is loaded."""
         self._has_begun = True
 
     def take(self, event: Event) -> None:
@@ -162,7 +164,7 @@ class Meter:
         return self._report
 
     def _cold(self) -> tuple[str, ...]:
-        """Return texts on what the request will cost that finds the cache cold; none while it is warm."""
+        """Return texts on the cost of a request when the cache is cold; none while it is warm."""
         cache, report = self._chat.session.planner.cache, self._newest_report()
         status = cache.status
         if report is None or status is None or status.seconds_left > 0:
@@ -181,7 +183,7 @@ class Meter:
     def _effect(self) -> str:
         """Return what sending the draft would do to the rest of the prompt; empty if there is room for it."""
         report = self._newest_report()
-        # the report's estimate may be off by its band: near the mark only the pipeline itself knows
+        # estimates have an error band: near the limit, only the pipeline can tell
         if report is None or 2 * self.draft_tokens < report.until_trim:
             return ""
         if not report.within_budget or self.draft_tokens > 2 * report.room:

@@ -1,4 +1,4 @@
-"""Questions above the prompt box: one at a time, each waited for."""
+"""Questions above the prompt box: one at a time, each awaited."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class QuestionStage(Protocol):
     state: ScreenState
 
     def question_slot(self) -> Widget:
-        """Return the widget that holds a question; raise NoMatches while the screen is being closed."""
+        """Return the container of the question; raise NoMatches while the screen is being closed."""
         ...
 
     def fit_question(self) -> None:
@@ -45,7 +45,7 @@ class QuestionStage(Protocol):
         ...
 
     def call_attention(self, line: str) -> None:
-        """Tell the user `line`, unless the terminal is looked at."""
+        """Notify a user who is looking elsewhere of `line`."""
         ...
 
     def call_after_refresh(self, callback: Callable[[], None]) -> object:
@@ -65,11 +65,11 @@ class Asking:
 
     @property
     def question(self) -> Question | None:
-        """The question that waits for an answer, None for none."""
+        """The question that waits for an answer, if any."""
         return self._question
 
     async def ask(self, asked: UserQuestion) -> Reply:
-        """Show a question and wait for its answer; questions asked meanwhile wait their turn."""
+        """Show a question and return its answer; questions asked meanwhile wait their turn."""
         async with self._one_at_a_time:
             question = Question(asked, self._clock)
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
@@ -85,7 +85,8 @@ class Asking:
                 self._question = self._answer = None
                 self._stage.remove_class("-asking")
                 with suppress(NoMatches):
-                    self._stage.take_focus()  # before what has it is gone, and hands it to its neighbour
+                    # before the question is removed, which would pass the focus to a neighbor
+                    self._stage.take_focus()
                     question.remove()
                 self._stage.call_after_refresh(self._stage.state.changed)
 
@@ -95,14 +96,14 @@ class Asking:
         return self._question is not None and self._question.takes_words
 
     def give_words(self, text: str) -> bool:
-        """Send `text` with the answer that the user is giving; False where no answer takes words."""
+        """Send `text` with the answer that the user is giving; return False if no answer takes words."""
         if self._question is None or not self._question.takes_words:
             return False
         self._question.give_words(text)
         return True
 
     def leave(self) -> None:
-        """Cancel the open question, unless a turn runs: the user has gone on by typing."""
+        """Cancel the open question, unless a turn runs, because the user went on by typing."""
         if self._question is not None and not self._stage.state.busy:
             self.answer(self._question, Reply(""))
 

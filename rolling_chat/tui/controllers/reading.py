@@ -1,4 +1,4 @@
-"""Moving in the transcript, and reading it by keys: a cursor that they move, select by and take from."""
+"""Scrolling the transcript, and reading it by keys with a cursor that moves, selects and copies."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ReadingStage(Workplace, Protocol):
 
     @property
     def prompt(self) -> PromptBox:
-        """The prompt box, which gets what is typed."""
+        """The prompt box, which receives typed text."""
         ...
 
     @property
@@ -110,13 +110,13 @@ class ReadingStage(Workplace, Protocol):
 class ReadingController:
     """Scrolls the transcript, and handles its cursor and selection while it is read by keys.
 
-    What is typed otherwise goes to the prompt box.
+    Any other typing goes to the prompt box.
     """
 
     def __init__(self, stage: ReadingStage) -> None:
         self._stage = stage
         self._mark: Point | None = None  # where a selection by keys began
-        self._extends = False  # do the plain keys select, too?
+        self._extends = False  # plain movement keys select, too
         self._takes: dict[str, Callable[[Cursor], None]] = {
             "enter": self._fold,
             "v": self._select_by_keys,
@@ -158,7 +158,7 @@ class ReadingController:
         return self._stage.transcript
 
     def begin(self) -> None:
-        """Start reading by keys at the last row in sight that has text; end it if it is on already."""
+        """Start reading by keys at the last visible row that has text; end it if it is already on."""
         view = self._view
         rows = [row for row in view.viewport.rows if row.line.text.strip()]
         if self.is_on or not rows:
@@ -181,7 +181,7 @@ class ReadingController:
             self._let_go()
 
     def _write_on(self) -> Widget:
-        """Stop reading by keys; focus and return the widget that takes what is typed."""
+        """Stop reading by keys; focus and return the widget for typed text."""
         self.end()
         owner = self._stage.takes_keys()
         self._stage.set_focus(owner, scroll_visible=False)
@@ -197,8 +197,8 @@ class ReadingController:
         cursor, key = self._view.cursor, event.character if event.is_printable else event.key
         self._stage.state.said = ""
         owner = self._stage.focused
-        if cursor is None or owner is not self._view:  # typed before the focus had moved
-            # never back to the transcript, which handed it to us
+        if cursor is None or owner is not self._view:  # typed before the focus moved
+            # never back to the transcript, which passed the key here
             return self._hand_on(event, self._write_on() if owner in (None, self._view) else owner)
         if key == "escape":
             self._leave()

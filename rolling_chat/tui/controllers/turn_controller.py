@@ -1,4 +1,4 @@
-"""Runs turns: feeds a chat's events to the state, asks what has to be asked, sends what waits."""
+"""Run turns: feed a chat's events to the state, ask the user's questions, send waiting messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _STOP_SECONDS = 5.0
 
 
 class Drafts(Protocol):
-    """An owner of drafts that takes back text that could not be sent."""
+    """An owner of drafts that accepts text that could not be sent."""
 
     def give_back(self, text: str) -> None:
         """Put `text` in the prompt box, above what is typed there."""
@@ -70,15 +70,15 @@ class Stage(Protocol):
 
     @property
     def drafts(self) -> Drafts:
-        """The owner of drafts, which takes back text that was not sent."""
+        """The owner of drafts, which accepts text that was not sent."""
         ...
 
     def turn_over(self) -> None:
-        """Show what became of the messages of the turn that ended."""
+        """Update the messages' fates after a turn ended."""
         ...
 
     def load(self) -> None:
-        """Show the conversation anew, after a part of it was taken back."""
+        """Show the conversation again, after a part of it was undone."""
         ...
 
 
@@ -107,9 +107,9 @@ class TurnController:
         self._idle.set()
 
     def say(self, text: str, inserted: Sequence[Insertion] = ()) -> Work:
-        """Return work that sends a message, then those that wait; the screen is busy from this call on.
+        """Return work that sends a message, then the waiting ones; the screen is busy from this call on.
 
-        The files that the text mentions with marks are attached, and so is what commands `inserted`.
+        Files that the text mentions with marks are attached, and so is the output of commands, `inserted`.
         """
         return self._begun(lambda: self._chat.send(text, inserted), text)
 
@@ -170,12 +170,12 @@ class TurnController:
             self._give_back(waiting.take_all())
 
     def _give_back(self, texts: Sequence[str]) -> None:
-        """Put texts that were not sent back in the prompt box, in their order."""
+        """Return unsent texts to the prompt box, in their order."""
         self._stage.drafts.give_back("\n".join(texts))
         self._stage.drafts.waiting_changed()
 
     async def _play(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
-        """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
+        """Process a turn's events, whatever goes wrong; a message that was not stored returns to the box."""
         state, outcome, stored = self._state, Outcome.FAILED, not text
         try:
             await self._ask_for_address()
@@ -185,7 +185,7 @@ class TurnController:
                     outcome = self._take(event, outcome)
         except ChatError as error:
             state.fail(str(error), self._clock(), sent=stored)
-        except Exception as error:  # a fault of ours must not take the screen with it
+        except Exception as error:  # a bug in a turn must not end the program
             state.fail(self._fault("The turn broke", error), self._clock())
         finally:
             if state.busy:
@@ -209,7 +209,7 @@ class TurnController:
         return event.outcome if isinstance(event, TurnEnded) else outcome
 
     async def _ask_for_address(self) -> None:
-        """Ask where the conversation goes, in a session of a version that did not keep that."""
+        """Ask for the server's address, in a session of an old version that did not store it."""
         chat = self._chat
         if chat.session.address is not None or chat.session.holder:
             return
@@ -218,7 +218,7 @@ class TurnController:
             self._state.notice(chat.session.set_model(chat.session.model, reply.value))
 
     async def _after_full(self) -> Work | None:
-        """Ask what to do about a request that does not fit; returns what goes on, None for nothing."""
+        """Ask what to do about a request that does not fit; return the work that continues, if any."""
         try:
             obstacle = await self._chat.session.find_obstacle()
             if self._state.busy:  # the user went on meanwhile
@@ -242,7 +242,7 @@ class TurnController:
         return self.carry_on()
 
     async def _shorten(self, large: LargeMessage) -> Work | None:
-        """Ask what to send for a message that is too large by itself, and take that message back."""
+        """Ask what to send instead of a message that is too large by itself, and undo that message."""
         chat, stage = self._chat, self._stage
         way = (await self._asking.ask(large_message_question(large))).value
         if way == EDIT and chat.session.conversation.recent[-1].id == large.id:

@@ -1,4 +1,4 @@
-"""The user's own status row: asks their command whenever what it is told has changed."""
+"""The user's own status row: run their command whenever its input has changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StatusStage(Workplace, Protocol):
 
 
 class UserStatusController:
-    """Runs the user's status command beside the keys, never twice at once."""
+    """Runs the user's status command in the background, never twice at once."""
 
     def __init__(self, screen: StatusStage) -> None:
         self._screen = screen
@@ -48,7 +48,7 @@ class UserStatusController:
 
 
 def _facts(chat: Chat, report: PromptReport, usage: Usage) -> JsonObject:
-    """Return what the command is told, under the names that other agents use where there are any."""
+    """Return the command's input, under the names that other agents use, if any."""
     session = chat.session
     facts: dict[str, Any] = {
         "version": __version__,

@@ -1,1 +1,1 @@
-"""Screens that open over the chat and give an answer: pickers, texts, tables, the inspector, help."""
+"""Screens that open over the chat: pickers, texts, tables, the inspector, help."""

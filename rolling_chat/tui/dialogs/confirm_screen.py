@@ -1,4 +1,4 @@
-"""A text to accept or not, on a screen of its own."""
+"""A text to accept or reject, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class ConfirmScreen(FramedScreen[bool | None]):
-    """Asks the user to accept a text: True for Enter (`answer` says what it does), False for Esc.
+    """Asks the user to accept a text: returns True for Enter (labeled `answer`), False for Esc.
 
-    With `other` there is a third way: None for Tab. Both keys count only after `GRACE` seconds without
-    another key. Where the screen may come amid typing, `typed` gets what was meant for the prompt box.
+    With `other` there is a third answer: None for Tab. Enter and Tab count only after `GRACE` seconds
+    without another key. If the screen may open while the user types, `typed` gets those keys.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -60,10 +60,10 @@ class ConfirmScreen(FramedScreen[bool | None]):
         self._other = other
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen: the question, and below it the text that is accepted or rejected."""
+        """Lay out the question above the text that is accepted or rejected."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
-            with VerticalScroll():  # all of it, so that the text can be read in a low window
+            with VerticalScroll():  # around both, so that the text can be read on a low screen
                 yield Static(Text(visible(self._question)), id="question")
                 yield Static(Text(visible(self._text), overflow="fold"))
 
@@ -73,7 +73,7 @@ class ConfirmScreen(FramedScreen[bool | None]):
         self._wait()
 
     def action_take(self, other: bool = False) -> None:
-        """Accept, or take the other way, unless another key was pressed just before."""
+        """Accept, or give the other answer, unless another key was pressed just before."""
         if other and not self._other:
             return
         if self._listens:

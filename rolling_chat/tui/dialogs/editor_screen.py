@@ -1,4 +1,4 @@
-"""A text to read and to edit, on a screen of its own."""
+"""A text to read and edit, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EditorScreen(FramedScreen[str | None]):
-    """A screen to edit a text, with `lead` above it: ctrl+s returns the text, Esc returns None."""
+    """A screen to edit a text, with `lead` above it; ctrl+s returns the text, Esc returns None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "save", "save", show=False, priority=True),

@@ -1,4 +1,4 @@
-"""What every screen that opens over the chat looks like: a frame with its title above, its keys below."""
+"""The base class of dialogs: a frame with its title at the top and its keys at the bottom."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ class FramedScreen(ModalScreen[Result]):
     """
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close this screen; do nothing while it is not the top one.
+        """Close this screen; do nothing unless it is the top one.
 
-        Keys that were typed fast arrive after the one that closed it: Textual would then close the
-        screen below.
+        Keys typed fast may arrive after the one that closed it; Textual would then close the screen below.
         """
         if self.app.screen_stack[-1:] != [self]:
             return AwaitComplete()

@@ -1,4 +1,4 @@
-"""Help: the keys from their table, and the commands from the registry."""
+"""The help screen: keys from their table, and commands from the registry."""
 
 from __future__ import annotations
 

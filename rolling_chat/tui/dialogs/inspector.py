@@ -1,4 +1,4 @@
-"""The inspector: the next request message by message, to pin and exclude from."""
+"""The inspector: the next request message by message, to pin and exclude messages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class InspectorScreen(TablesScreen):
 
     `read` returns its contents, `report` the newest report.
 
-    `p` pins the row under the cursor, `x` excludes it, again takes it back. The price is shown first, and
-    the same key again does it. `changed` gets the line that says what was done.
+    `p` pins or unpins the row under the cursor, `x` excludes or includes it. The first press shows the
+    price, the second makes the change and passes a line about it to `changed`.
     """
 
     KEYS: ClassVar[str] = "p pin · x exclude · tab next table · esc close"
@@ -58,7 +58,7 @@ class InspectorScreen(TablesScreen):
         self._chat = chat
         self._report = report()
         self._changed = changed
-        self._offered: tuple[PinChange, int] | None = None  # and the index of the message
+        self._offered: tuple[PinChange, int] | None = None  # with the message's index
 
     def on_mount(self) -> None:
         """Add a line for the price, and poll for changes of the request."""
@@ -67,7 +67,7 @@ class InspectorScreen(TablesScreen):
         self.set_interval(_FOLLOW_EVERY, self._follow)
 
     def action_weigh(self, key: str) -> None:
-        """Show what it costs to pin or exclude the row, or to undo that; pressed again, do it."""
+        """Show the price of pinning or excluding the row, or of undoing that; pressed again, do it."""
         index = self._place
         if not index:
             self._say("The system message always stays.")
@@ -124,10 +124,7 @@ class InspectorScreen(TablesScreen):
         return indexes[row] if 0 <= row < len(indexes) else 0
 
     def _is_gone(self, index: int) -> bool:
-        """Return whether the branch no longer has this message at `index`; redraw and report it if so.
-
-        Then all is read again, and that is said.
-        """
+        """Return whether the branch now has another message at `index`; if so, redraw and report it."""
         messages, read = self._chat.session.messages, self._report.rows
         if index <= len(messages) and messages[index - 1].id == read[index].id:
             return False

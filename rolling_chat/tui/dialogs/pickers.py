@@ -1,4 +1,4 @@
-"""A list to choose from, narrowed by typing."""
+"""A list to choose from, filtered by typing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _HEIGHT = 0.8  # of the screen, at most
-_AROUND = 4  # rows: the frame, the filter and the gap under it
+_AROUND = 4  # rows: the frame, the filter and the gap below it
 _MAX_QUERY = 200  # characters
-# How alike a label is takes some 30 microseconds, more with the length of what is typed: a key must not wait.
+# Scoring one label takes some 30 microseconds, more for a long query, and keys must not wait.
 _MAX_FUZZY, _MAX_FUZZY_QUERY = 1_000, 40
 
 
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 class PickerScreen(FramedScreen[Result]):
-    """A list that typing narrows; `result` makes what is returned of the chosen value, or of None."""
+    """A list that typing filters; `result` converts the chosen value, or None, to the screen's result."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "dismiss_none", "close", show=False),
@@ -90,7 +90,7 @@ class PickerScreen(FramedScreen[Result]):
 
     @property
     def highlighted(self) -> Choice | None:
-        """The highlighted entry, None in an empty list."""
+        """The highlighted entry; None in an empty list."""
         at = self.query_one(OptionList).highlighted
         return None if at is None else self._shown[at]
 
@@ -102,7 +102,7 @@ class PickerScreen(FramedScreen[Result]):
 
     @property
     def rows_around(self) -> int:
-        """The rows of the frame that the list does not get."""
+        """The number of rows that the list cannot use."""
         return _AROUND
 
     @on(Input.Changed)
@@ -127,7 +127,7 @@ class PickerScreen(FramedScreen[Result]):
         """Move the highlight in the list while the filter keeps the focus."""
         options = self.query_one(OptionList)
         if how.startswith("page") and not options.scrollable_content_region:
-            return  # Textual finds no line to page from before the list is laid out
+            return  # before the first layout, Textual cannot page
         getattr(options, f"action_{how}")()
 
     def action_dismiss_none(self) -> None:
@@ -135,7 +135,7 @@ class PickerScreen(FramedScreen[Result]):
         self.dismiss(self._result(None))
 
     def narrow(self, query: str, *, at: int | None = None) -> None:
-        """List the choices that match, and highlight one of them: the current one, unless `at` says which."""
+        """List the choices that match, and highlight the one at index `at`, or else the current one."""
         found = matching(self._choices, query)
         self._shown = found[:_SHOWN]
         options = self.query_one(OptionList)
@@ -154,12 +154,12 @@ class PickerScreen(FramedScreen[Result]):
         self.query_one(Vertical).border_subtitle = self.subtitle(count)
 
     def subtitle(self, count: str) -> str:
-        """Return the line below the list: `count` says how much is not listed; behind it stand the keys."""
+        """Return the line below the list: `count`, which says how many are not listed, and the keys."""
         return f"{count}enter choose · esc close"
 
 
 class Picker(PickerScreen[str | None]):
-    """A list to choose from: returns the value of the chosen entry, None for none."""
+    """A list to choose from, which returns the value of the chosen entry, or None."""
 
     def __init__(self, title: str, choices: Sequence[Choice], *, current: str = "") -> None:
         super().__init__(title, choices, result=lambda value: value, current=current)

@@ -1,4 +1,4 @@
-"""The question at quit about the processes that commands left running. Loaded when the program quits."""
+"""The question, when quitting, about processes that commands left running. Imported only then."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tui.dialogs.pickers import Picker
 
 _KEEP, _END = "keep", "end"
-_NAMED = 3  # processes named with their commands
+_NAMED = 3  # processes whose commands are named
 
 
 def quit_question() -> Picker | None:
     """Return a picker that asks what to do with the processes left running; None if there are none.
 
-    Its answer is None for staying in the program.
+    Its result is None if the user stays in the program.
     """
     left = (*map(str, BACKGROUND.running()), *map(str, CHILDREN.left_running()))
     if not left:

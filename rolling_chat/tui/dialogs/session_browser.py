@@ -1,4 +1,4 @@
-"""The saved sessions on a screen of their own: choose, preview, rename, fork and delete, with an undo."""
+"""The saved sessions on a screen of their own: choose, preview, rename, fork, delete and undelete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Choice
     from rolling_chat.commands.base import SessionShelf
 
-_ROOM_FOR_PREVIEW, _PREVIEW_ROWS = 20, 6  # rows of the screen, of the preview
+_ROOM_FOR_PREVIEW, _PREVIEW_ROWS = 20, 6  # rows: of the lowest screen with a preview, of the preview
 _KEYS = "enter open · f2 rename · ctrl+k fork · ctrl+d delete"
 
 
@@ -59,7 +59,7 @@ class SessionBrowser(PickerScreen[Browsed]):
         super().on_mount()
 
     def action_dismiss_none(self) -> None:
-        """Go back to the list from the title; from the list close the screen without a choice."""
+        """Stop renaming; without a rename, close the screen without a choice."""
         if self._renamed:
             self._end_renaming()
         else:
@@ -87,7 +87,7 @@ class SessionBrowser(PickerScreen[Browsed]):
         self._say(fault or f"copied “{one_line(choice.label, 40)}”")
 
     def action_delete(self) -> None:
-        """Take the highlighted session out of the list; it is deleted when the screen is closed."""
+        """Remove the highlighted session from the list; it is deleted when the screen is closed."""
         choice = self.highlighted
         if choice is None or self._renamed:
             return
@@ -99,7 +99,7 @@ class SessionBrowser(PickerScreen[Browsed]):
         self._say(f"deleted “{one_line(choice.label, 40)}” · ctrl+r brings it back")
 
     def action_undelete(self) -> None:
-        """Put the session that was deleted last back into the list."""
+        """Return the session deleted last to the list."""
         if self._deleted and not self._renamed:
             self._deleted.pop()
             self._read()
@@ -118,7 +118,7 @@ class SessionBrowser(PickerScreen[Browsed]):
         self.query_one("#preview", Static).update(text)
 
     def narrow(self, query: str, *, at: int | None = None) -> None:
-        """List the sessions that match; not while a title is being typed."""
+        """List the sessions that match, unless a title is being typed."""
         if not self._renamed:
             super().narrow(query, at=at)
 
@@ -134,12 +134,12 @@ class SessionBrowser(PickerScreen[Browsed]):
 
     @property
     def rows_around(self) -> int:
-        """The rows that the list does not get: those of the preview too."""
+        """The number of rows that the list cannot use, including those of the preview."""
         preview = _PREVIEW_ROWS if self.size.height >= _ROOM_FOR_PREVIEW else 0
         return super().rows_around + preview
 
     def subtitle(self, count: str) -> str:
-        """Return the keys, or what was done last, after how many sessions are not listed."""
+        """Return the line below the list: `count`, then the last action or else the keys."""
         self._count = count
         return f"{count}{self._said or _KEYS}"
 
@@ -150,7 +150,7 @@ class SessionBrowser(PickerScreen[Browsed]):
         self.narrow(self._query)
 
     def _read(self) -> None:
-        """List the sessions as they are now, the same row highlighted."""
+        """Read the sessions again and list them, keeping the highlighted row."""
         at = self.query_one(OptionList).highlighted
         choices = self._shelf.choices()
         self._choices = tuple(choice for choice in choices if choice.value not in self._deleted)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rolling_chat.commands import Table
 
-_LOW_HEIGHT, _TINY_HEIGHT = 22, 19  # rows: below them the tables above the last leave it room, or it all
+_LOW_HEIGHT, _TINY_HEIGHT = 22, 19  # rows: on a lower screen, all tables but the last shrink, or are hidden
 
 
 class TablesScreen(FramedScreen[None]):
@@ -66,7 +66,7 @@ class TablesScreen(FramedScreen[None]):
         self.set_class(event.size.height < _TINY_HEIGHT, "-tiny")
 
     def show(self, lead: Sequence[str], tables: Sequence[Table]) -> None:
-        """Replace the contents of lines and tables, keeping the cursors; the number of tables stays."""
+        """Replace the contents of lines and tables, whose number must be the same, keeping the cursors."""
         self.query(Static).first().update(lead_text(lead))
         for widget, table in zip(self.query(RowTable), tables, strict=True):
             widget.show(table)

@@ -1,4 +1,4 @@
-"""A text of any length, whole, on a screen of its own."""
+"""A text of any length on a screen of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TextScreen(FramedScreen[None]):
         self.query_one(Log).focus()
 
     def on_resize(self, _event: Resize) -> None:
-        """Wrap the lines anew once the log has its size."""
+        """Wrap the lines again once the log has its size."""
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
@@ -56,12 +56,12 @@ class TextScreen(FramedScreen[None]):
         if width and width != self._width:
             self._width = width
             log.clear()
-            # a log drops lines that are empty
+            # a Log drops empty lines
             log.write_lines(line or " " for line in folded(self._text, width))
 
 
 def folded(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of `text`, those of more than `width` cells broken into several."""
+    """Yield the lines of `text`, with those of more than `width` cells broken up."""
     for line in text.split("\n"):
         if line.isascii():
             yield line[:width]

@@ -1,4 +1,4 @@
-"""The question whether to trust what a folder brings along: instructions, settings, commands and so on."""
+"""The question whether to trust a folder's own files: instructions, settings, commands and so on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("rolling_chat.tui")
 
 
 class TrustScreen(FramedScreen[str]):
-    """Asks about files of the folder; what was typed meanwhile goes to `typed`."""
+    """Asks about files of the folder; keys that are no answer go to `typed`."""
 
     DEFAULT_CSS = """
     TrustScreen > Vertical { width: 90%; max-width: 110; height: auto; border: none; padding: 0; }
@@ -51,7 +51,7 @@ class TrustScreen(FramedScreen[str]):
             yield self._question
 
     def on_mount(self) -> None:
-        """Give the question the keys."""
+        """Focus the question."""
         self._question.focus()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -77,7 +77,7 @@ class TrustScreen(FramedScreen[str]):
 async def ask_for_trust(
     app: App[None], trust: FolderTrust, typed: Callable[[events.Key | events.Paste], None]
 ) -> None:
-    """Ask about what is undecided of a folder. An answer that cannot be kept is as none."""
+    """Ask about a folder's undecided files. An answer that cannot be saved counts as none."""
     files = trust.undecided()
     while True:
         answer = await app.push_screen_wait(TrustScreen(trust, files, typed))

@@ -1,1 +1,1 @@
-"""The screens: the chat itself, and what opens above it."""
+"""The screens: the start screen and the chat screen."""

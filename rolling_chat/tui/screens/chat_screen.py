@@ -1,4 +1,4 @@
-"""The chat screen: puts the widgets together and paints the state on them."""
+"""The chat screen: creates the widgets and connects them with the controllers."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
-_CACHE_EVERY = 10.0  # seconds between looks at how long the provider's cache still lives
-_QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
-_QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
+_FOLLOW_EVERY = 2.0  # seconds between checks of a session that another terminal writes
+_CACHE_EVERY = 10.0  # seconds between checks of the provider's cache lifetime
+_QUIET = 5.0  # seconds without input after which garbage collection disturbs nobody
+_QUIT_TWICE = 2.0  # seconds within which a second ctrl+c quits
 _MIN_WIDTH, _MIN_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
@@ -123,7 +123,7 @@ class ChatScreen(ReaderScreen):
         yield Static("", id="too-small", markup=False)
 
     def on_mount(self) -> None:
-        """Show the conversation and accept keys; put off slow work until after the first paint."""
+        """Show the conversation and accept keys; postpone slow work until after the first paint."""
         self.chat.listener.ask = self._turns.ask_permission
         self.chat.listener.ask_attachment = self._turns.ask_attachment
         self.chat.listener.ask_spending = self._turns.ask_spending
@@ -142,7 +142,7 @@ class ChatScreen(ReaderScreen):
         self.state.notice(f"{command} is over: {command.state}. /processes {command.id} shows its output.")
 
     def _server_changed(self, line: str) -> None:
-        """Show a line about an MCP server, and what the tools that are offered now cost."""
+        """Show a line about an MCP server, and the new cost of the tools."""
         if line:
             self.state.notice(line, warning=True)
         self._following.mark()
@@ -156,7 +156,7 @@ class ChatScreen(ReaderScreen):
 
     def load(self) -> None:
         """Show the chat's conversation, scrolled to its end."""
-        self._asking.leave()  # it was about another
+        self._asking.leave()  # its question was about another session
         self._show()
         self.chat.session.servers.start()
         self._following.catch_up_in_background()
@@ -168,7 +168,7 @@ class ChatScreen(ReaderScreen):
         self._painter.paint()
 
     def moment(self) -> Moment:
-        """Return the state that decides which keys do what."""
+        """Return the state that decides which keys work."""
         question = self._asking.question
         harmless = question.harmless if question is not None and not question.has_focus else None
         return Moment(
@@ -199,17 +199,17 @@ class ChatScreen(ReaderScreen):
         self.chat.session.summaries.dismiss()
         self.state.changed()
 
-    # -- what a turn needs of the screen (`controllers.turn_controller.Stage`)
+    # -- for turns (`controllers.turn_controller.Stage`)
 
     def turn_over(self) -> None:
-        """Show what became of the messages of the turn that ended."""
+        """Update the messages' fates after a turn ended."""
         self._following.mark()
         self.state.changed()
         if not self.chat.waiting:  # else the next turn begins
             self.call_attention("the turn is over")
 
     def call_attention(self, line: str) -> None:
-        """Tell the user `line` about this session, unless the terminal is looked at."""
+        """Notify a user who is looking elsewhere of `line` about this session."""
         session = self.chat.session
         if cast("Shell", self.app).call_attention(f"{session.info.title or 'new session'}: {line}"):
             session.hooks.notify(line)
@@ -300,7 +300,7 @@ class ChatScreen(ReaderScreen):
         self.state.changed()
 
     def action_stop(self) -> None:
-        """Close the find bar, cancel the command or question, or stop what runs; else hide the banner."""
+        """Close the find bar, cancel the command or question, stop running work, or hide the banner."""
         if self.finding.is_open:
             self.finding.close()
             return
@@ -334,7 +334,7 @@ class ChatScreen(ReaderScreen):
         transcript.set_details(not transcript.details)
 
     def action_mode(self) -> None:
-        """Change the policy of permissions: ask, edits, plan, read-only, and ask again."""
+        """Switch to the next permission policy: ask, edits, plan, read-only, then ask again."""
         permissions = self.chat.session.permissions
         permissions.policy = next_policy(permissions.policy)
         self.state.notice(policy_line(permissions.policy))
@@ -362,7 +362,7 @@ class ChatScreen(ReaderScreen):
         self.work(partial(self._commands.run, ParsedCommand("context", "")))
 
     def action_lost(self) -> None:
-        """Show what was lost with the messages that left the prompt."""
+        """Show what was lost with the messages dropped from the prompt."""
         self.work(partial(self._commands.run, ParsedCommand("lost", "")))
 
     async def settle(self) -> None:
@@ -374,11 +374,11 @@ class ChatScreen(ReaderScreen):
     # -- the rest
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fit the layout to the terminal's size, and say so if that is too small to use."""
+        """Fit the layout to the terminal's size, or show that it is too small to use."""
         width, height = event.size
         too_small = width < _MIN_WIDTH or height < _MIN_HEIGHT
         if self.has_class("-too-small") and not too_small:
-            self.call_after_refresh(self.take_focus)  # what is hidden loses it
+            self.call_after_refresh(self.take_focus)  # a hidden widget lost it
         self.set_class(too_small, "-too-small")
         self.set_class(height < _LOW_HEIGHT, "-low")
         self.set_class(height < _SHORT_HEIGHT, "-short")
@@ -386,10 +386,10 @@ class ChatScreen(ReaderScreen):
             f"The terminal is too small:\n{width} × {height}; {_MIN_WIDTH} × {_MIN_HEIGHT} is the least."
         )
         self.fit_question()
-        self.state.changed()  # the to-do list folds where there are few rows
+        self.state.changed()  # the to-do list folds on a low screen
 
     def question_slot(self) -> Widget:
-        """Return the widget that holds a question."""
+        """Return the container of the question."""
         return self.query_one("#question-slot")
 
     def fit_question(self) -> None:
@@ -450,5 +450,5 @@ class ChatScreen(ReaderScreen):
             spare_what_is_loaded()
             self.chat.session.hooks.begin()
             await self.chat.remove_leftovers()
-        except Exception as error:  # nothing has been asked for yet: the screen stays
+        except Exception as error:  # the user asked for nothing yet: do not end the program
             _log.warning("warming up failed", exc_info=error)

@@ -1,4 +1,4 @@
-"""Composing a screen from its widgets, for as little of it as has changed."""
+"""Compositing a screen from its widgets, limited to the part that changed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from textual.strip import Strip
 class CroppedCompositor(Compositor):
     """A compositor that draws only the rows that an update needs.
 
-    Textual's own draws every widget of the screen whole whenever anything has changed, a row that streams in
-    included.
+    Textual's own draws every widget of the screen completely for any change, even for one streamed row.
     """
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        """Yield the widgets in `crop`, front to back: region, the part of it that is drawn, and its rows."""
+        """Yield the widgets in `crop`, front to back: region, drawn part of the region, and rows."""
         if crop is None:
             yield from super()._get_renders()
             return

@@ -1,4 +1,4 @@
-"""What of the chat screen is about reading: moving, finding, selecting and taking from the transcript."""
+"""The reading part of the chat screen: scrolling, finding, selecting and copying in the transcript."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class ReaderScreen(Screen[None]):
 
     @property
     def find_bar(self) -> FindBar:
-        """The row in which the words to find are typed."""
+        """The row in which search words are typed."""
         return self.query_one(FindBar)
 
     def takes_keys(self) -> Widget:
-        """Return the widget to focus while nothing is read or searched."""
+        """Return the default focus, used while nothing is read or searched."""
         return self.prompt
 
     def take_focus(self) -> None:
@@ -75,7 +75,7 @@ class ReaderScreen(Screen[None]):
         self.set_focus(owner, scroll_visible=False)
 
     def copy(self, text: str) -> bool:
-        """Copy `text` to the clipboard; return whether it got there, else tell the user why not."""
+        """Copy `text` to the clipboard; return whether it got there, and if not, show why."""
         return cast("Shell", self.app).copied(text)
 
     def copies_later(self, copy: Callable[[str], object]) -> bool:
@@ -96,7 +96,7 @@ class ReaderScreen(Screen[None]):
             try:
                 await work()
             except NoMatches:
-                if self.app.is_running:  # else the program is being left: what it wanted is gone already
+                if self.app.is_running:  # during shutdown, widgets may be gone already
                     raise
 
         return self.run_worker(done, exit_on_error=True)

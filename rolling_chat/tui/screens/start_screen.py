@@ -1,4 +1,4 @@
-"""The screen until there is a chat to show: where its parts will be, and a box that takes keys."""
+"""The start screen: arranged like the chat screen, with a box that accepts keys."""
 
 from __future__ import annotations
 

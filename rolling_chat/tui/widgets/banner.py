@@ -28,7 +28,7 @@ class Banner(Widget):
         """Posted when the user clicks the banner away."""
 
     def render(self) -> Text:
-        """Draw the notice, with a hint how to hide it if the width allows."""
+        """Draw the notice, and a hint on how to hide it if there is room."""
         width, whole = self.content_size.width, f"{SUMMARIZED} ({_HOW})"
         line = whole if cell_len(whole) <= width else cut(SUMMARIZED, width)
         return Text(line, no_wrap=True, end="")

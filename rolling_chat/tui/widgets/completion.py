@@ -1,4 +1,4 @@
-"""The list of what a command line may become, that grows under one's fingers above the prompt box."""
+"""The list of completions above the prompt box, updated as the user types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Choice
 
 _ROWS = 12
-_MIN_LABEL = 20  # cells; a longer one among several gives way to what they do
+_MIN_LABEL = 20  # cells; longer labels may be cut to make room for the notes
 
 
 class Completion(Widget):

@@ -1,4 +1,4 @@
-"""A text of any length in few rows: the beginning, how much is not in sight, and the end."""
+"""A text of any length in a few rows: its beginning, a count of the hidden rows, and its end."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from textual.widget import Widget
 from rolling_chat.figures import plural
 from rolling_chat.text import max_cells
 
-_ROWS_FOR_A_COUNT = 3  # one of the beginning, the count, one of the end
+_ROWS_FOR_A_COUNT = 3  # a first row, the count, a last row
 _ROWS_FOR_TWO_LAST = 6
 _WHEEL = 3
 
 
 class Detail(Widget):
-    """A text in a few rows that scroll, with a count of the rows that are not in sight.
+    """A text in a few rows that scroll, with a count of the hidden rows.
 
-    `part` is what a diff's `@@` lines begin, "hunk": those out of sight are counted, too.
+    `part` names what a diff's `@@` lines begin, "hunk"; hidden ones are counted too.
 
-    `unseen` counts the rows that were never in sight: a page at a time brings them, a jump to the end does
-    not. Another width makes other rows, and begins anew.
+    `unseen` counts the rows that were never in sight. Paging shows them; jumping to the end does not, as
+    it skips rows. A change of width wraps the text anew and resets the count.
     """
 
     DEFAULT_CSS = """
@@ -42,9 +42,9 @@ class Detail(Widget):
         self._part = part
         self._width = 0
         self._rows: Sequence[Text] = ()
-        self._most = _ROWS_FOR_A_COUNT
+        self._max_rows = _ROWS_FOR_A_COUNT
         self._top = 0
-        self._seen = 0  # rows from the first on that were in sight without a gap
+        self._seen = 0  # length of the seen prefix: rows seen from the first on without a gap
 
     @property
     def unseen(self) -> int:
@@ -63,17 +63,17 @@ class Detail(Widget):
                 self._text.stylize(color, start, start + len(line))
             start += len(line) + 1
 
-    def allow_rows(self, most: int) -> None:
-        """Limit the height to `most` rows."""
-        if most != self._most:
-            self._most = most
+    def allow_rows(self, max_rows: int) -> None:
+        """Limit the height to `max_rows` rows."""
+        if max_rows != self._max_rows:
+            self._max_rows = max_rows
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the wrapped text, up to the limit."""
         del container, viewport
         self._wrap(width)
-        return min(len(self._rows), self._most)
+        return min(len(self._rows), self._max_rows)
 
     def render(self) -> Text:
         """Draw the rows in sight, the count of the others, and the last rows."""
@@ -148,8 +148,8 @@ class Detail(Widget):
     def _look_from(self, top: int) -> None:
         if not self._height:
             return
-        most = max(0, len(self._rows) - self._last - self._body)
-        self._top = max(0, min(top, most))
+        last_top = max(0, len(self._rows) - self._last - self._body)
+        self._top = max(0, min(top, last_top))
         if self._top <= self._seen:
             self._seen = max(self._seen, self._top + self._body)
         self.refresh()
@@ -157,7 +157,7 @@ class Detail(Widget):
 
 
 def _folded(row: Text, width: int) -> Sequence[Text]:
-    """Fold a row further that some terminal may draw wider than `width`: its end would be out of sight."""
+    """Fold a row that some terminals draw wider than `width`, so that its end stays in sight."""
     if row.plain.isascii():
         return (row,)
     offsets: list[int] = []

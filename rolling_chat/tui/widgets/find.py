@@ -1,4 +1,4 @@
-"""The row above the prompt box in which is typed what to find in the transcript."""
+"""The find bar above the prompt box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FindBar(Horizontal):
-    """The row in which the user types what to find in the transcript; hidden until it is opened."""
+    """The row where the user types words to find in the transcript; hidden until it is opened."""
 
     DEFAULT_CSS = """
     FindBar { display: none; height: 1; padding: 0 1; background: $panel; color: $foreground; }
@@ -61,7 +61,7 @@ class FindBar(Horizontal):
         return self.shown and self.screen.focused is self.query_one(Input)
 
     def compose(self) -> ComposeResult:
-        """Create the label, the input, and the text that reports the state of the search."""
+        """Create the label, the input, and the state of the search."""
         yield Static("find: ", markup=False)
         yield Input(compact=True, select_on_focus=False, id="find-words")
         yield Static("", id="find-state", markup=False)
@@ -83,7 +83,7 @@ class FindBar(Horizontal):
     def say(self, state: str) -> None:
         """Show the state of the search next to the input."""
         shown = self.query_one("#find-state", Static)
-        if shown.content != state:  # else the whole screen would be laid out anew
+        if shown.content != state:  # an update lays out the whole screen again
             shown.update(state)
 
     @property

@@ -1,4 +1,4 @@
-"""A text area in which a long paste or a mentioned file is one token: drawn, skipped and deleted as one."""
+"""A text area in which a long paste or a mentioned file is one token: drawn, skipped and deleted whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rolling_chat.tui.drafts.pastes import (
     token,
 )
 
-_KNOWN = 8  # pastes of drafts that have left; one that comes back as text is folded again
+_KNOWN = 8  # pastes remembered from earlier drafts; if one returns as plain text, it is folded again
 
 
 class FoldingArea(TextArea):
@@ -65,9 +65,9 @@ class FoldingArea(TextArea):
         self.move_cursor(self.document.end)
 
     def rewrite(self, text: str) -> None:
-        """Replace the text in the box by text from elsewhere, as an edit that can be undone.
+        """Replace the box's text with an external editor's, as an edit that can be undone.
 
-        The mentions that were in the box stay mentions.
+        Mentions that were in the box stay mentions.
         """
         self._remember(self.draft.used.values())
         before = (place.readings[0][0].spelled for place in find(self.draft.said))
@@ -76,12 +76,12 @@ class FoldingArea(TextArea):
         self.replace(draft.text, (0, 0), self.document.end, maintain_selection_offset=False)
 
     def refolded(self, text: str) -> Draft:
-        """Return plain text as a draft in which the pastes of this box are folded."""
+        """Return plain text as a draft, folding pastes that this box knows."""
         return folded(text, [*self._known, *self.draft.used.values()], self._price)
 
     def wipe(self) -> None:
         """Empty the box; undo restores its text."""
-        self.history.checkpoint()  # by itself, whatever was deleted a moment ago
+        self.history.checkpoint()  # an undo step of its own, even right after another deletion
         self.clear()
 
     def undo(self) -> None:
@@ -104,13 +104,13 @@ class FoldingArea(TextArea):
             self._put_in(token(number, text, self._price(text)))
 
     def take_output(self, text: str) -> None:
-        """Insert what a command wrote, folded however short it is."""
+        """Insert a command's output, folded however short it is."""
         text, number = clean(text), self._next_number
         self._pastes[number] = text
         self._put_in(token(number, text, self._price(text), "output"))
 
     def unfold(self) -> bool:
-        """Unfold the paste or the file's name next to the cursor; False if it is too long for the box."""
+        """Unfold the paste or file name next to the cursor; return False if it is too long for the box."""
         row, column = self.cursor_location
         for number, start, end in spans(self.document.get_line(row)):
             if column in (start, end):
@@ -123,7 +123,7 @@ class FoldingArea(TextArea):
         return False
 
     def fold_file(self, start: int, end: int, file: FoldedFile) -> None:
-        """Replace a part of the text, such as a mention, by the token of a file."""
+        """Replace a part of the text, such as a mention, with the token of a file."""
         number = self._next_number
         self._files[number] = file
         self.replace(file_token(number, file), self.location_of(start), self.location_of(end))
@@ -151,7 +151,7 @@ class FoldingArea(TextArea):
 
     @property
     def _next_number(self) -> int:
-        # never one that was used in this box: undo may bring back its token
+        # never reuse a number: undo may restore its token
         return max((*self._pastes, *self._files), default=0) + 1
 
     @property
@@ -170,7 +170,7 @@ class FoldingArea(TextArea):
     # -- a token is one
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit, extended so that a folded paste is replaced whole or not at all."""
+        """Apply an edit, extended so that it never replaces only a part of a folded paste."""
         top, bottom = self._edges(edit.top)[0], self._edges(edit.bottom)[1]
         return super().edit(replace(edit, from_location=top, to_location=bottom))
 
@@ -211,7 +211,7 @@ class FoldingArea(TextArea):
         return
 
     def _recompute_cursor_offset(self) -> None:
-        # in the middle of an undo that takes lines away the cursor still stands below them
+        # during an undo that removes lines, the cursor may still be below the last line
         place = self.clamp_visitable(self.cursor_location)
         self._cursor_offset = self.wrapped_document.location_to_offset(place)
 

@@ -1,4 +1,4 @@
-"""The frame around the box that takes what is typed: the first screen's and the chat's."""
+"""The frame around the prompt box, on the start screen and the chat screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.widgets import Static, TextArea
 class PromptFrame(Horizontal):
     """A border around the prompt box, with a mark before it."""
 
-    # here and not in a file of its own: reading one more takes milliseconds of the first paint
+    # not in a file of its own: reading one takes milliseconds before the first paint
     DEFAULT_CSS = """
     PromptFrame {
         height: auto; margin: 0 1; padding: 0 1;

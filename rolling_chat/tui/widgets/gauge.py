@@ -1,6 +1,6 @@
 """The gauge: one bar of the window by category, the figures next to it, and its colors by level.
 
-The bar is as wide as the screen lets it be, whatever the figures are: what changes is only what it shows.
+The width of the bar depends on the screen only, never on the figures.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ LABELS: dict[str, str] = {
 }
 
 _MIN_BAR, _MIN_NARROW_BAR, _MAX_BAR = 10, 6, 60
-_WIDE = 50  # columns from which there is room for a bar that shows more than that there is one
-_ROOM_FOR_WORDS = 60  # columns: beyond these the bar gets two of five
+_WIDE = 50  # columns; a narrower screen has no room for a useful bar
+_ROOM_FOR_WORDS = 60  # columns; of every five beyond these, the bar gets two
 _NEAR, _FULL = 0.8, 0.95  # shares of the room for the prompt
 
 
@@ -78,10 +78,10 @@ def sizes(report: PromptReport) -> dict[str, int]:
 
 
 def bar(report: PromptReport, width: int) -> list[Cell]:
-    """Return the cells of a bar `width` cells wide that stands for the window, or for what is used if more.
+    """Return the cells of a bar `width` cells wide for the window, or for the usage if that is larger.
 
-    A category that is there has at least one cell while there is room for it; rounding is taken
-    from what is free, then from the largest.
+    A nonempty category gets at least one cell while there is room; rounding errors go to the free space,
+    then to the largest category.
     """
     parts = sizes(report)
     whole = sum(parts.values())
@@ -93,16 +93,18 @@ def bar(report: PromptReport, width: int) -> list[Cell]:
     drawn = [Cell(name, GLYPHS[name]) for name in GLYPHS for _ in range(cells[name])]
     if 0 < report.trim_at < whole:
         at = min(width - 1, round(width * report.trim_at / whole))
-        if report.trim_at <= whole - report.reserve - report.margin:  # rounding must not say otherwise
+        if (
+            report.trim_at <= whole - report.reserve - report.margin
+        ):  # rounding must not move it past the room
             at = min(at, max(0, width - cells["reserve"] - cells["margin"] - 1))
         drawn[_beside_the_single(cells, drawn, at)] = Cell("tick", TICK)
     return drawn
 
 
 def _hatched(cells: dict[str, int], below: int, above: int) -> dict[str, int]:
-    """Return the cells with so many of the band in place of those before and after the end of what is used.
+    """Return the cells with the band replacing `below` cells before and `above` cells after the end of usage.
 
-    Every category keeps a cell; free space need not.
+    Every category keeps a cell, except free space.
     """
     hatched, band = dict(cells), 0
     used = [name for name in cells if name not in {"free", "reserve", "margin"}]
@@ -110,7 +112,7 @@ def _hatched(cells: dict[str, int], below: int, above: int) -> dict[str, int]:
         for name in names:
             taken = min(wanted, hatched[name] if name == "free" else max(0, hatched[name] - 1))
             hatched[name] -= taken
-            wanted, band = wanted - taken, band + taken  # noqa: PLW2901 - what is still to be found
+            wanted, band = wanted - taken, band + taken  # noqa: PLW2901 - the rest
     return {**hatched, "band": band}
 
 
@@ -140,7 +142,7 @@ _ORDER = ("used", "turns", "rolling", "mode", "left_out", "cost", "cache")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The texts next to the bar, in the order in which they are drawn; an empty one is not drawn."""
+    """The texts next to the bar; empty ones are not drawn."""
 
     used: str
     band: str
@@ -154,7 +156,7 @@ class Figures:
 
     @classmethod
     def of(cls, report: PromptReport, usage: Usage, mode: str = "", cache: str = "") -> Figures:
-        """Return the figures of a report, of what the session used, of permissions and of the cache."""
+        """Return the figures of a report, the session's usage, the permission mode and the cache."""
         share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = left_out(report)
         return cls(
@@ -170,9 +172,9 @@ class Figures:
         )
 
     def fit(self, width: int) -> list[str]:
-        """Return the texts that fit next to the bar, whose width they leave alone.
+        """Return the texts that fit next to the bar, whose width they do not change.
 
-        The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
+        The size comes first; its band is dropped if that makes room for the rolling state or the turns.
         """
         is_wide = width >= _WIDE
         room = width - bar_width(width)
@@ -183,7 +185,7 @@ class Figures:
         return [words[name] for name in _ORDER if name in words]
 
     def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
-        """Return the texts that fit, the most important first; turns may lose their last word."""
+        """Return the texts that fit, chosen by importance; the turns may lose their last word."""
         turns = [("turns", self.turns), ("turns", self.turns.removesuffix(" left"))]
         first, second = (
             ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
@@ -216,14 +218,14 @@ def level(report: PromptReport) -> Level:
 
 
 def bar_width(width: int) -> int:
-    """Return the cells of the bar on a screen so wide; the words beside it have the rest."""
+    """Return the width of the bar on a screen `width` columns wide; the figures get the rest."""
     if width < _WIDE:
         return min(width, _MIN_NARROW_BAR)
     return min(_MAX_BAR, _MIN_BAR + max(0, width - _ROOM_FOR_WORDS) * 2 // 5)
 
 
 class _Drawn(NamedTuple):
-    """What is seen of a report: the cells of the bar, the words beside it, and the color of the first."""
+    """The visible part of a report: the bar's cells, the words next to it, and the first word's color."""
 
     bar: tuple[Cell, ...]
     words: tuple[str, ...]
@@ -258,14 +260,14 @@ class Gauge(Widget):
         self._drawn: _Drawn | None = None
 
     def show(self, report: PromptReport | None, usage: Usage, mode: str = "", cache: str = "") -> None:
-        """Draw `report`, and beside it what the session used and how long the provider's cache lives.
+        """Draw `report`, the session's usage, and how long the provider's cache still lives.
 
-        `mode` is the policy of permissions, empty for the default.
+        `mode` is the permission policy, empty for the default.
         """
         if (report, usage, mode, cache) == (self._report, self._usage, self._mode, self._cache):
             return
         self._report, self._usage, self._mode, self._cache = report, usage, mode, cache
-        if self._drawing() != self._drawn:  # while an answer streams few tokens change what is seen
+        if self._drawing() != self._drawn:  # most tokens of a streaming answer change nothing visible
             self.refresh()
 
     def render(self) -> Text:

@@ -28,7 +28,7 @@ class Header(Widget):
         self._folder = ""
 
     def show(self, title: str, model: str, folder: str) -> None:
-        """Draw the title, the model and the folder; all three may be untrusted text."""
+        """Draw the title, the model and the folder, any of which may be untrusted text."""
         said = (title, model, folder)
         if said == self._said:
             return

@@ -1,4 +1,4 @@
-"""The last row: the keys that work now."""
+"""The bottom row: hints for the keys that work now."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.tui.keymap import ACTIONS, KeyHint, Keymap, Owner
 
 
 def bindings_of(owner: Owner) -> list[Binding]:
-    """Return Textual's bindings of an owner's actions; the app's keymap may rebind them by their ids."""
+    """Return the Textual bindings of an owner's actions; the app's keymap may rebind them by id."""
     return [
         Binding(",".join(action.keys), action.action, id=action.name, show=False, priority=True)
         for action in ACTIONS.values()
@@ -35,7 +35,7 @@ class KeyBar(Widget):
         self._hints: tuple[KeyHint, ...] = ()
 
     def show(self, hints: Sequence[KeyHint]) -> None:
-        """Draw key hints, given with the most important first."""
+        """Draw key hints, most important first."""
         if tuple(hints) != self._hints:
             self._hints = tuple(hints)
             self.refresh()
@@ -66,20 +66,20 @@ class Moment:
     scrolled_up: bool = False
     searching: bool = False
     finding: bool = False
-    is_find_unfocused: bool = False  # something is found, but the keys are elsewhere
+    is_find_unfocused: bool = False  # the find bar is open, but has no focus
     summarizing: bool = False  # by request
     reading: Sequence[KeyHint] = ()
     next_to_paste: bool = False
     newline_key: str = "ctrl+j"
-    vim: str = ""  # the mode of vim's keys; empty where they are off
+    vim: str = ""  # the mode of the vim keys; empty if they are off
     answers: tuple[KeyHint, ...] = ()
-    escapes: str = ""  # what esc answers to a question that has not the keys
+    escapes: str = ""  # the answer that esc gives to a question without focus
     sends_words: bool = False  # Enter sends the draft with the answer to a question
     keymap: Keymap = field(default_factory=Keymap)
 
 
 def key_hints(moment: Moment) -> list[KeyHint]:
-    """Return the keys that work at this moment, the most important first."""
+    """Return hints for the keys that work now, most important first."""
     hints = _hints(moment)
     match moment.vim:
         case "normal":
@@ -121,7 +121,7 @@ def _hints(moment: Moment) -> list[KeyHint]:
     ]
     context, sends = hint("context"), _sending(moment)
     if moment.escapes:
-        # beside a folded paste tab unfolds it first
+        # next to a folded paste, tab unfolds it first
         tab = [] if unfold else [("tab", "answer")]
         return [*tab, ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
@@ -133,7 +133,7 @@ def _hints(moment: Moment) -> list[KeyHint]:
 
 
 def _sending(moment: Moment) -> list[KeyHint]:
-    """Return the hints for sending the draft and for taking back what waits."""
+    """Return the hints for sending the draft and for taking back a waiting message."""
     if moment.sends_words:
         return [("enter", "refuse, with this")]
     if not moment.busy:

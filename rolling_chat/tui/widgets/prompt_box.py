@@ -38,7 +38,7 @@ class PromptBox(VimArea):
     PromptBox .text-area--cursor-line { background: $background; }
     """
 
-    # ctrl+z, undo in a plain text area, is the shell's here; the others are readline's
+    # ctrl+z, undo in a plain text area, suspends the program here; the other keys are readline's
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+underscore", "undo", show=False),
         Binding("alt+b", "cursor_word_left", show=False),
@@ -49,9 +49,9 @@ class PromptBox(VimArea):
 
     @dataclass
     class Submitted(Message):
-        """Posted when the user pressed Enter; the box no longer contains the draft.
+        """Posted when the user sent the draft, which is no longer in the box.
 
-        `after_turn`: by the key that lets it wait for the end of the turn.
+        `after_turn`: it was sent by the key that makes it wait for the end of the turn.
         """
 
         draft: Draft
@@ -71,7 +71,7 @@ class PromptBox(VimArea):
 
     @dataclass
     class Pasted(Message):
-        """Posted when text was pasted, which is in the box by now."""
+        """Posted after pasted text was inserted into the box."""
 
         text: str
 
@@ -123,9 +123,9 @@ class PromptBox(VimArea):
         return self._search.draft if self.searching else self.draft
 
     def offer(self, text: str) -> None:
-        """Put `text` into the box as a suggestion; a slash typed first replaces it by a command.
+        """Put `text` into the box as a suggestion, which is removed if the user types a slash first.
 
-        Its mentions are marked, if it has any.
+        Mentions in it must already be marked.
         """
         self.put(text)
         self._offered = self.text
@@ -144,8 +144,8 @@ class PromptBox(VimArea):
     def grow(self) -> None:
         """Fit the box's height to its text, up to six rows, or to a fifth of a small screen."""
         height = self.screen.size.height
-        most = _MAX_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
-        rows = max(1, min(most, self.wrapped_document.height))
+        max_rows = _MAX_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
+        rows = max(1, min(max_rows, self.wrapped_document.height))
         if self.styles.height is None or self.styles.height.value != rows:
             self.styles.height = rows
 
@@ -170,14 +170,14 @@ class PromptBox(VimArea):
         """Handle the keys that work differently here than in a plain text area."""
         key = event.key
         if key == "ctrl+j" and event.time < self.painted_at:
-            # Enter pressed before the terminal was in raw mode reaches us as a line feed
+            # before the terminal is in raw mode, Enter arrives as a line feed
             key = "enter"
         character = event.character if event.is_printable else None
         if (self.searching and self._seek(key, character)) or self._handle(key, character):
             event.stop()
             event.prevent_default()
         elif not event.is_printable and (bound := self._bindings.key_to_bindings.get(key)):
-            # here and now: on its way round by the app it would be overtaken by the keys typed after it
+            # run it now: routed through the app, later keys would overtake it
             event.stop()
             event.prevent_default()
             self._restart_blink()
@@ -193,15 +193,15 @@ class PromptBox(VimArea):
             self.take_in(event.text)
             self.post_message(self.Pasted(event.text))
 
-    def _give_way(self, key: str) -> None:
+    def _drop_suggestion(self, key: str) -> None:
         """Remove an untouched suggestion when the key begins a command."""
         if key == "slash" and self._offered and self.text == self._offered:
             self.put("")
         self._offered = ""
 
     def _handle(self, key: str, character: str | None) -> bool:
-        self._give_way(key)
-        self.offer_commands()  # keys may come faster than the news of a change
+        self._drop_suggestion(key)
+        self.offer_commands()  # keys may arrive faster than the box's change messages
         is_taken = self._completion.shown and self._complete(key)
         return is_taken or self.take_vim_key(key, character) or self._handle_own(key)
 
@@ -261,13 +261,13 @@ class PromptBox(VimArea):
 
     @property
     def _mention(self) -> tuple[int, str] | None:
-        """Where the mention begins that the cursor is at the end of, and its path so far."""
+        """The start of the mention that ends at the cursor, and its path so far."""
         if MARK not in self.text or self.searching or not self.selection.is_empty:
             return None
         return being_typed(self.before_cursor)
 
     def _mention_file(self, path: str, *, goes_on: bool) -> None:
-        """Complete the mention before the cursor; one of a folder `goes_on` with what is in it."""
+        """Complete the mention before the cursor; `goes_on` keeps a folder's mention open for its entries."""
         assert self._mention is not None
         start = self.location_of(self._mention[0])
         spelled = Mention(path).spelled
@@ -275,14 +275,14 @@ class PromptBox(VimArea):
         self.replace(MARK + text, start, self.cursor_location, maintain_selection_offset=False)
 
     def type_in(self, text: str) -> None:
-        """Insert text that was typed while something else had the keys."""
+        """Insert text that was typed while another widget had the focus."""
         if text == "@" and begins(drawn(self.before_cursor)):
             self._put_in(MARK)
         else:
             self.take_in(text)
 
     def mention(self, path: str) -> None:
-        """Insert a mention of a file, as if it was typed."""
+        """Insert a mention of a file, as if it were typed."""
         gap = "" if not self.before_cursor or self.before_cursor[-1].isspace() else " "
         self._put_in(f"{gap}{MARK}{Mention(path).spelled} ")
 
@@ -310,7 +310,7 @@ class PromptBox(VimArea):
         return True
 
     def older(self) -> None:
-        """Take back what waits, if anything, else show what was sent before."""
+        """Take back the newest waiting message, or else show the previous message sent."""
         if self.takes_back and self.text in ("", self._taken_back):
             self.post_message(self.TakeBack())
             return
@@ -319,13 +319,13 @@ class PromptBox(VimArea):
             self.put(older)
 
     def newer(self) -> None:
-        """Show what was sent after it, or the draft from before."""
+        """Show the next message sent, or after the last one the user's own draft."""
         newer = self._past.newer()
         if newer is not None:
             self.put(newer)
 
     def _seek(self, key: str, character: str | None) -> bool:
-        """Handle a key during a history search; False if the key is not part of the search."""
+        """Handle a key during a history search; return False if the key is not part of the search."""
         search = self._search
         match key:
             case "ctrl+r":
@@ -344,7 +344,7 @@ class PromptBox(VimArea):
         return True
 
     def _take_found(self) -> None:
-        """Keep what the search found as the draft, or restore the draft if it found nothing."""
+        """Keep the search result as the draft, or restore the draft if there is none."""
         found, before = self._search.found, self._search.leave()
         if not found:
             self.put(before)

@@ -1,4 +1,4 @@
-"""A question below the transcript: what would be done, and the answers to choose from."""
+"""A question below the transcript: a description of the action, and the answers to choose from."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 _DIFF_COLORS = {"+": "success", "-": "error", "@": "accent"}  # by the first character of a line
-GRACE = 0.4  # seconds in which Enter, meant for the prompt box, answers nothing
+GRACE = 0.4  # seconds during which Enter, probably meant for the prompt box, answers nothing
 IN_GRACE = "one moment…"
-_ELSEWHERE = "tab answers"  # the keys go to the draft in the prompt box
+_ELSEWHERE = "tab answers"  # shown while the prompt box has the focus
 _SAY_WHY = "write why, enter sends it"
-_MIN_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
-_SHARE = 0.5  # of the screen's rows, for what would be done and the answers
-_CROWDED_SHARE = 0.15  # of them, for what would be done while others need the rows
-_MIN_ROWS = 3  # for what would be done: its first, how many more, its last
-_ROWS_FOR_ALL = 28  # of the screen; below that the answers are hidden while the keys go elsewhere
-_ROWS_FOR_A_LIST = 20  # of the screen; below that one row shows the selected answer
+_MIN_WAIT = 0.02  # seconds, as clock and timer may differ slightly
+_SHARE = 0.5  # of the screen's rows, for description and answers
+_CROWDED_SHARE = 0.15  # of the screen's rows, for the description while other widgets need room
+_MIN_ROWS = 3  # for the description: its first row, the count of hidden rows, its last row
+_ROWS_FOR_ALL = 28  # on a lower screen, an unfocused question hides its answers
+_ROWS_FOR_A_LIST = 20  # on a lower screen, one row shows the selected answer
 
 
 class Question(Vertical, can_focus=True):
     """A question to the user; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
 
-    A digit or an arrow selects, and only Enter answers; no letter does. A digit that another character
-    follows was meant for the prompt box, too. For `GRACE` seconds after the keys come here, and after every
-    key that was meant for the prompt box, Enter answers nothing. The clock is handed in, in seconds.
+    A digit or an arrow selects; only Enter answers, and letters never do. A digit followed by another
+    character was meant for the prompt box, too. For `GRACE` seconds after the question gets the focus, and
+    after every key that was meant for the prompt box, Enter answers nothing. `clock` is in seconds.
     """
 
     DEFAULT_CSS = """
@@ -92,20 +92,20 @@ class Question(Vertical, can_focus=True):
         self._answers = asked.answers
         self._detail = Detail(_exactly(asked.detail), part="hunk" if asked.is_diff else "", id="detail")
         self._list = Static(id="answers")
-        self._is_list: bool | None = None  # one row an answer, or one for the selected one
+        self._is_list: bool | None = None  # one row per answer, or only the selected one
         self._room = (0, False)
         self._selected = 0
-        self._digit = ""  # the last key, where it was one that selects
+        self._digit = ""  # the last key, if it was a digit that selects
         self._worded: Answer | None = None  # the answer whose words are being written
         self._clock = clock
         self._quiet_until = 0.0
         self._listening = False
-        self._listening_since = 0.0  # as messages are timed; a key from before was typed unseen
+        self._listening_since = 0.0  # in the clock of messages; an earlier key was typed before that
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Create the description of what would be done, a diff in the theme's colors, and the answers."""
-        if self._is_diff:  # now, before the lines are wrapped
+        """Create the description, with a diff in the theme's colors, and the answers."""
+        if self._is_diff:  # must precede the wrapping of lines
             colors = self.app.theme_variables
             self._detail.color_lines({sign: colors[name] for sign, name in _DIFF_COLORS.items()})
         yield self._detail
@@ -156,7 +156,7 @@ class Question(Vertical, can_focus=True):
         return self._worded is not None
 
     def scroll_pages(self, pages: int) -> bool:
-        """Scroll the description; False if it is in sight whole or the question has no focus."""
+        """Scroll the description; return False if all of it is in sight or the question has no focus."""
         if not self.has_focus or self._detail.is_whole:
             return False
         self._digit = ""
@@ -174,7 +174,7 @@ class Question(Vertical, can_focus=True):
             self.post_message(self.Answered(self, Reply(self.harmless.value)))
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Start the grace period when the question gets the focus; stop answering when it loses it."""
+        """Start the grace period when the question gets the focus; take no answer after it loses it."""
         super().watch_has_focus(has_focus)
         self._digit = ""
         height, crowded = self._room
@@ -233,7 +233,7 @@ class Question(Vertical, can_focus=True):
     def _move(self, step: int) -> None:
         index = self._index + step
         if index < 0:
-            # up is the key of the history, too: with Enter behind it, it approves nothing
+            # up also means the prompt history, so up and then Enter must approve nothing
             harmless = [
                 at for at, answer in enumerate(self.answers) if not (answer.approves or answer.unseen)
             ]
@@ -307,7 +307,7 @@ class Question(Vertical, can_focus=True):
 
 
 def _exactly(detail: str) -> Text:
-    """Render a text character by character; codes are reversed, so that plain text cannot imitate them."""
+    """Render a text exactly; escaped codes are in reverse video, which plain text cannot imitate."""
     text = Text(overflow="fold")
     for span, is_code in exact_spans(detail):
         text.append(span, "reverse" if is_code else None)

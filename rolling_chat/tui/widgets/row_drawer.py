@@ -1,4 +1,4 @@
-"""Rows as strips of cells, with all that is laid over them; what stays as it was is kept ready."""
+"""Draw rows as strips of cells, with marks, selection and cursor over them, and cache the strips."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def with_cursor(strip: Strip, column: int, width: int) -> Strip:
 
 
 def with_news(strip: Strip, width: int, palette: Palette) -> Strip:
-    """Return a row with a label at its end that reports new text below."""
+    """Return a row whose end has the label for new text below."""
     label = Strip([Segment(_NEWS, Style(color=palette.accent, bgcolor=palette.raised, bold=True))])
     room = width - label.cell_length
     if room < 0:
@@ -94,8 +94,8 @@ def marked(strip: Strip, marks: Sequence[Marked]) -> Strip:
 class Shown(NamedTuple):
     """Everything besides its line that a row's look depends on.
 
-    `selected` are the first character and the one after the last, -1 the end; `cursor` is the character
-    under the reader's cursor.
+    `selected` is the index of the first character and of the one after the last (-1 for the end); `cursor`
+    is the index of the character under the reader's cursor.
     """
 
     is_live: bool = False
@@ -131,7 +131,7 @@ class RowDrawer:
         self._base = palette.style(palette.text)
         self._ground = Color.parse(palette.background)
         selected = selection.bgcolor if selection is not None else None
-        # in the plain text's color: no other can be read on the ground of what is selected
+        # in the plain text color: no other is readable on the selection's background
         self._selected = Style(color=palette.text, bgcolor=selected) if has_colors else Style(reverse=True)
         self._cursor_row = Style(bgcolor=palette.raised, underline=None if has_colors else True)
         self._rows.clear()
@@ -141,11 +141,11 @@ class RowDrawer:
         return Strip(line.segments).apply_style(self._base)
 
     def content(self, line: Line, shown: Shown, place: Place) -> Strip:
-        """Return a row without the widget's padding, each character with its position, as the mouse asks."""
+        """Return a row without the widget's padding, with a position per character for mouse events."""
         return self._content(line, shown).apply_offsets(0, key_of(place))
 
     def whole(self, line: Line, shown: Shown, left: int, width: int) -> Strip:
-        """Return a row as it goes to the terminal, `left` cells from the widget's edge."""
+        """Return a row as drawn on the terminal, `left` cells from the widget's edge."""
         kept = self._rows.get(id(line))
         if kept is not None and kept[0] is line and kept[1] == shown and kept[2].cell_length == width:
             self._rows.move_to_end(id(line))
@@ -165,9 +165,9 @@ class RowDrawer:
         return self._finished([], 0, width)
 
     def _plain(self, line: Line, *, is_live: bool) -> list[Segment]:
-        """Return a row with nothing laid over it: most of them, and all that stream in.
+        """Return a row without marks, selection or cursor, as most rows are.
 
-        In one pass, for every strip that is made on the way costs more than the row's text.
+        In one pass: each intermediate strip would cost more than the row's text.
         """
         base = self._base
         segments = [Segment(text, base + style if style else base) for text, style, _ in line.segments]

@@ -1,4 +1,4 @@
-"""A table of which only the rows in sight are made, however many there are."""
+"""A table that creates only the rows in sight, however many it has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PADDING = 1  # cells on either side of a cell
 _MIN_COLUMN = 8
 _MIN_LAST = 24
-_FIRST, _SPREAD = 400, 200  # rows that columns are as wide as: the first, and so many of the others
+_FIRST, _SPREAD = 400, 200  # rows measured for column widths: the first ones, and a sample of the others
 
 
 class RowTable(ScrollView, can_focus=True):
@@ -62,7 +62,7 @@ class RowTable(ScrollView, can_focus=True):
         super().__init__(classes=classes)
         self._table = table
         self._widths: list[int] = []
-        self._room = -1  # that the widths are for
+        self._room = -1  # the total width for which `_widths` were computed
         self.cursor_row = 0
         self._make_room()
 
@@ -73,7 +73,7 @@ class RowTable(ScrollView, can_focus=True):
         self.move_cursor(self.cursor_row)
 
     def move_cursor(self, row: int) -> None:
-        """Move the cursor to a row, or to the nearest that exists, and scroll it into sight."""
+        """Move the cursor to a row, or to the nearest one, and scroll it into sight."""
         row = clamp(row, 0, max(0, len(self._table.rows) - 1))
         self._have_in_sight(row)
         if row != self.cursor_row:
@@ -116,7 +116,7 @@ class RowTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw the fixed header (line 0) or one of the rows below it."""
         row, width = self.scroll_offset.y + y - 1, self.scrollable_content_region.width
-        if width != self._room:  # here, and not when it is resized: nothing is drawn in widths of before
+        if width != self._room:  # here and not in `on_resize`, so that old widths are never drawn
             self._room, self._widths = width, column_widths(self._table, width)
         if y == 0:
             titles = [column.title for column in self._table.columns]
@@ -129,7 +129,9 @@ class RowTable(ScrollView, can_focus=True):
 
     def _strip(self, cells: Sequence[str], width: int, name: str) -> Strip:
         style = self.get_component_rich_style(name) if name else self.rich_style
-        parts = zip(cells, self._table.columns, self._widths, strict=False)  # a spare column may have none
+        parts = zip(
+            cells, self._table.columns, self._widths, strict=False
+        )  # a spare column may have no width
         text = "".join(f"{'':{_PADDING}}{_fitted(*part)}{'':{_PADDING}}" for part in parts)
         return Strip([Segment(text, style)]).adjust_cell_length(width, style)
 
@@ -153,7 +155,7 @@ class RowTable(ScrollView, can_focus=True):
 def column_widths(table: Table, room: int) -> list[int]:
     """Return the columns' widths in `room` cells, measured on a sample of the rows; the last shrinks first.
 
-    A spare last column for which there is no room has none.
+    A spare last column gets no width if there is no room for it.
     """
     rows = [table.rows[at] for at in _measured(len(table.rows))]
     widths = [

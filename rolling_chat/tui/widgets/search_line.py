@@ -1,4 +1,4 @@
-"""The line above the prompt box while the history is searched, and where that search stands."""
+"""The line above the prompt box that searches the prompt history and shows the state of the search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = "ctrl+r older · enter take · esc back"
 
 
 class SearchLine(Widget):
-    """The line that searches the prompt history backwards; each step returns the draft to show."""
+    """A backward search of the prompt history; each step returns the draft to show."""
 
     DEFAULT_CSS = """
     SearchLine { height: 1; padding: 0 1; display: none; background: $panel; color: $foreground; }
@@ -51,7 +51,7 @@ class SearchLine(Widget):
         return self._draft
 
     def begin(self, past: History, draft: Draft) -> Draft:
-        """Start a search of `past` and return the draft to show; `draft` is restored if nothing is taken."""
+        """Start a search of `past` and return the draft to show; `draft` is restored on cancel."""
         self._past, self._draft, self.words = past, draft, ""
         self.add_class("-open")
         return self._look(None)
@@ -68,7 +68,7 @@ class SearchLine(Widget):
         return self._look(None if self._at is None else self._at + 1)
 
     def shorten(self) -> Draft:
-        """Remove the last character of the words, search again from the newest, return the draft to show."""
+        """Remove the last character of the words and search again; return the draft to show."""
         self.words = self.words[:-1]
         return self._look(None)
 

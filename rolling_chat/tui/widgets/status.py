@@ -1,4 +1,4 @@
-"""The status line: what is being done, and what the draft would cost."""
+"""The status line: the current activity and the draft's price; and the row of the user's own command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPINS_A_SECOND = 8
 
 
 class UserStatus(Widget):
-    """A row with a line that the user's own command wrote, in its colors; hidden without one."""
+    """A row with the line printed by the user's status command, in its colors; hidden without one."""
 
     DEFAULT_CSS = """
     UserStatus { height: 1; padding: 0 1; background: $background; color: $text-muted; display: none; }
@@ -33,9 +33,9 @@ class UserStatus(Widget):
         self._line = Text()
 
     def show(self, line: str) -> None:
-        """Draw a line, which may hold ANSI colors and nothing else that a terminal obeys."""
+        """Draw a line; of all control sequences, only ANSI colors take effect."""
         pieces = _COLOR.split(line[:_MAX_LINE])
-        # every other piece is a color; the rest is text
+        # odd pieces are colors, even ones text
         kept = "".join(piece if at % 2 else visible(piece, tabs=True) for at, piece in enumerate(pieces))
         self._line = Text.from_ansi(kept, no_wrap=True, end="")
         self.display = bool(self._line.plain.strip())
@@ -63,9 +63,9 @@ class StatusLine(Widget):
         self._now = 0.0
 
     def show(self, left: str, right: tuple[str, ...], *, busy: bool, now: float) -> None:
-        """Draw `left`, and the first of `right` that takes no more than half of the row.
+        """Draw `left`, and the first of `right` that fits half of the row.
 
-        `now` (seconds) turns the sign of activity.
+        `now`, in seconds, drives the spinner.
         """
         spun = int(now * _SPINS_A_SECOND) if busy else 0
         before = (self._left, self._right, self._busy, int(self._now * _SPINS_A_SECOND) if self._busy else 0)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from textual.app import RenderResult
 
 _MAX_ROWS = 5
-_TALL = 28  # rows of a terminal that has room for more than a single one
+_TALL = 28  # a terminal with at least so many rows shows more than one
 _SIGNS = {TodoState.DONE: "✓", TodoState.DOING: "▸", TodoState.PENDING: "○"}
 
 
 class TodoRows(Widget):
-    """A few rows of the list around what is being done; a single one where the terminal is small."""
+    """A few rows of the list around the current item; only one row on a small terminal."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"todo-rows--doing"}
     DEFAULT_CSS = """

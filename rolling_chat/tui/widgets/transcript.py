@@ -1,4 +1,4 @@
-"""The transcript's view: one widget that draws the rows of a viewport, never a widget a message."""
+"""The transcript's view: one widget that draws the rows of a viewport, not one widget per message."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 _SLICE_EVERY = 0.02  # seconds
 
 
-_NEAR_TOP = 40  # items: what stands above them is wanted before they are passed
+_NEAR_TOP = 40  # items left above the view when older ones are requested
 
 
 class Transcript(SelectableRows, can_focus=True):
     """A scrolling view of a list of items that follows the end until the user scrolls up.
 
-    `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
+    `viewport` is the only scroll state; the scroll bar just displays it, except while it is dragged.
     """
 
     DEFAULT_CSS = """
@@ -63,10 +63,10 @@ class Transcript(SelectableRows, can_focus=True):
             self.address = address
 
     class Moved(Message):
-        """Posted when following the end starts or stops, or when "new below" appears or goes."""
+        """Posted when following the end starts or stops, or when "new below" appears or disappears."""
 
     class OlderWanted(Message):
-        """Posted when what stands above the first item is wanted: what comes next, or all of it."""
+        """Posted to request the items above the first one: the next few, or all if `whole`."""
 
         def __init__(self, *, whole: bool) -> None:
             super().__init__()
@@ -105,7 +105,7 @@ class Transcript(SelectableRows, can_focus=True):
         return self.viewport.follow
 
     def show(self, items: ItemList) -> None:
-        """Show `items`, or what changed in them since the last call."""
+        """Show `items`, or the changes in them since the last call."""
         began = time.perf_counter()
         if items is not self._document.items:
             self._document = Document(items, self._document.look)
@@ -115,7 +115,7 @@ class Transcript(SelectableRows, can_focus=True):
         self.paint_cost = time.perf_counter() - began
 
     def show_fates(self, fates: Fates) -> None:
-        """Show what the next request does with each item; only heads and the lines above are redrawn."""
+        """Show each item's fate in the next request; redraws only heads and the lines above."""
         self._document.set_fates(fates)
         self._update(all_rows=True)
 
@@ -150,7 +150,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._moved()
 
     def move_to_row(self, row: int) -> None:
-        """Scroll so that a row, counted from the top of the whole transcript, is the first in sight."""
+        """Scroll so that a row, counted from the top of the whole transcript, is the first in view."""
         self.viewport.to_row(row)
         self._moved()
 
@@ -162,7 +162,7 @@ class Transcript(SelectableRows, can_focus=True):
         self.post_message(self.OlderWanted(whole=True))
 
     def take_older(self) -> None:
-        """Go up to the first item again, if the reader went there before more came in above it."""
+        """Scroll to the first item again, if the reader was there before older ones were added."""
         if self._wants_start:
             self.viewport.to_start()
             self._settle()
@@ -249,7 +249,7 @@ class Transcript(SelectableRows, can_focus=True):
     # -- what Textual asks
 
     def allow_focus(self) -> bool:
-        """Return whether there is a reader's cursor, the only thing that the keys move."""
+        """Return whether the reader's cursor is shown, which is all that keys control here."""
         return self.cursor is not None
 
     def on_mount(self) -> None:
@@ -267,17 +267,17 @@ class Transcript(SelectableRows, can_focus=True):
             self._look_again()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row without the widget's padding, as Textual asks for where the mouse is."""
+        """Draw one row without the widget's padding, for Textual's mouse handling."""
         if not 0 <= y < len(self._drawn):
             return self._drawer.blank(self._document.look.width)
         row, item = self._drawn[y]
         return self._drawer.content(row.line, self._shown(y, row, item, self.text_selection), row.place)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw rows as they go to the terminal.
+        """Draw rows for the terminal.
 
-        Textual's own way from `render_line` to here makes ten strips of a row that is ready: it is for
-        borders and opacity, which this widget has not.
+        Textual's default, by way of `render_line`, creates ten strips for a finished row, to handle borders
+        and opacity, which this widget does not have.
         """
         width, left = self.size.width + self.scrollbar_size_vertical, self.styles.padding.left
         selection, drawer, rows = self.text_selection, self._drawer, self._drawn[crop.y : crop.bottom]
@@ -294,7 +294,6 @@ class Transcript(SelectableRows, can_focus=True):
         fate, cursor = self._document.fates.items.get(item.id), self.cursor
         return Shown(
             is_live=item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter > 0,
-            # is nothing of it sent any more?
             is_dimmed=item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed),
             has_news=self.viewport.is_new_below and y == self.viewport.height - 1,
             marks=self._marks[y] if y < len(self._marks) else (),
@@ -309,7 +308,7 @@ class Transcript(SelectableRows, can_focus=True):
             return
         row, item = self._drawn[offset.y]
         if event.chain > 1:
-            event.prevent_default()  # Textual would select all there is
+            event.prevent_default()  # Textual would select everything
             text = self._drawer.line(row.line).crop(0, offset.x).text
             self.select_around(row, len(text), whole_line=event.chain > 2)
             return
@@ -323,12 +322,12 @@ class Transcript(SelectableRows, can_focus=True):
         """Pass the key to `takes_key`, if it is set."""
         if self.takes_key is None:
             return
-        self._update()  # the cursor moves over what is there now
+        self._update()  # the cursor must move over current rows
         if self.takes_key(event):
             event.stop()
             event.prevent_default()
 
-    # -- keeping the screen right
+    # -- keeping the screen current
 
     def _look_again(self) -> None:
         """Adopt the current size and colors."""
@@ -350,8 +349,8 @@ class Transcript(SelectableRows, can_focus=True):
         self._settle(all_rows=True)
 
     def _update(self, *, all_rows: bool = False) -> None:
-        """Show what changed, keeping the cursor in its text and in sight."""
-        if self._document.look.width <= 0:  # there is no room to show anything yet
+        """Show changes, keeping the cursor in its text and in sight."""
+        if self._document.look.width <= 0:  # not laid out yet
             return
         self.viewport.update()
         if self.cursor is not None:
@@ -405,7 +404,7 @@ def _at(drawn: list[tuple[Row, Item]], at: int) -> tuple[Row, Item] | None:
 
 
 def _is_same(before: tuple[Row, Item] | None, after: tuple[Row, Item] | None) -> bool:
-    """Return whether a row has the same line, of an item whose status has not changed."""
+    """Return whether a row's line, position and item status are unchanged."""
     if before is None or after is None:
         return before is after
     return (

@@ -1,4 +1,4 @@
-"""A text area with vim's keys, for those who switched them on."""
+"""A text area with optional vim keys."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from rolling_chat.tui.widgets.folding import FoldingArea
 
 
 class VimArea(FoldingArea):
-    """A text area that takes vim's keys once `vim` is set; it begins in insert mode."""
+    """A text area with vim keys if `vim` is set; it begins in insert mode."""
 
     vim: VimKeys | None = None
 
     @property
     def vim_mode(self) -> str:
-        """The mode of vim's keys while the box has the keys: what a letter does; empty where they are off."""
+        """The mode of the vim keys; empty if they are off or the box has no focus."""
         return self.vim.mode.value if self.vim is not None and self.has_focus else ""
 
     def begin_anew(self) -> None:
-        """Go back to insert mode, as the box was emptied."""
+        """Return to insert mode, after the box was emptied."""
         if self.vim is not None:
             self.vim.begin_anew()
 
     def take_vim_key(self, key: str, character: str | None) -> bool:
-        """Handle a key as vim would; return False for one that vim leaves alone."""
+        """Handle a key as vim would; return False for keys that vim does not handle."""
         vim = self.vim
         if vim is None:
             return False
@@ -32,13 +32,13 @@ class VimArea(FoldingArea):
             step = vim.escape(self.text, self._index)
         elif vim.mode is Mode.INSERT or key in {"enter", "tab"} or (character == "/" and not self.text):
             if character == "/" and not self.text:
-                vim.begin_anew()  # a command, as in insert mode
+                vim.begin_anew()  # type a slash command in insert mode
             return False
         else:
             step = vim.press(character or key, self.text, self._index)
         if step is not None:
             self._apply(step)
-            self.post_message(self.SelectionChanged(self.selection, self))  # the mode may be another
+            self.post_message(self.SelectionChanged(self.selection, self))  # the mode may have changed
         return step is not None
 
     @property
@@ -79,13 +79,13 @@ class VimArea(FoldingArea):
                 self.newer()
 
     def older(self) -> None:
-        """Show what was sent before; for a text area without a history: nothing."""
+        """Show the previous message sent; a no-op without a history."""
 
     def newer(self) -> None:
-        """Show what was sent after it; for a text area without a history: nothing."""
+        """Show the next message sent; a no-op without a history."""
 
     def _cuts_token(self, start: int, end: int) -> bool:
-        """Return whether a folded paste begins or ends between two indexes, but is not all of it there."""
+        """Return whether `start` or `end` is inside a folded paste."""
         places = (self.location_of(start), self.location_of(end))
         return any(self._edges(place) != (place, place) for place in places)
 

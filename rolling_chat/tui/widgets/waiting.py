@@ -1,4 +1,4 @@
-"""The list above the prompt box: what was written while a turn runs, and when it will be said."""
+"""The list above the prompt box of messages waiting to be sent, and when they will be."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 3
 _NEXT, _AFTER = ("with the next result: ", "next: "), ("after this turn: ", "after: ")
-_WIDE = 60  # cells that leave room for the longer words
+_WIDE = 60  # cells; the longer words need as many
 _MAX_CHARS = 500
 
 
 class WaitingList(Widget):
-    """A row for each waiting message, at most three; takes no room while there are none."""
+    """A row for each waiting message, at most three; hidden while there are none."""
 
     DEFAULT_CSS = """
     WaitingList { height: 0; padding: 0 1; background: $background; color: $text-muted; }
@@ -36,9 +36,9 @@ class WaitingList(Widget):
         self._messages: tuple[WaitingMessage, ...] = ()
 
     def show(self, messages: Iterable[WaitingMessage]) -> None:
-        """Show the newest messages, on a screen with few rows only one; a count stands for the others."""
-        fresh, most = tuple(messages), 1 if self.screen.has_class("-low") else _MAX_ROWS
-        rows = min(len(fresh), most)
+        """Show the newest messages, only one on a low screen, and a count of the others."""
+        fresh, max_rows = tuple(messages), 1 if self.screen.has_class("-low") else _MAX_ROWS
+        rows = min(len(fresh), max_rows)
         if self.styles.height is None or self.styles.height.value != rows:
             self.styles.height = rows
         if fresh != self._messages:
@@ -46,7 +46,7 @@ class WaitingList(Widget):
             self.refresh()
 
     def render(self) -> RenderResult:
-        """Draw the rows, the newest last."""
+        """Draw the rows, newest last."""
         rows = max(1, self.size.height)
         shown = self._messages[-rows:]
         above = len(self._messages) - len(shown)
