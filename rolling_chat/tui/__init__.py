@@ -1,4 +1,4 @@
-"""The screen: a Textual app that draws what an agent turn tells, and knows no more of it."""
+"""The screen: a Textual app that draws the events of an agent turn and knows nothing else of the agent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _FRAMES = "TEXTUAL_FPS"
 
 
 def _paint_at_once() -> None:
-    """Have Textual look for what is to be painted 200 times a second instead of 60.
+    """Have Textual check for pending repaints 200 times a second instead of 60.
 
-    A key typed right after a paint is seen one or two such looks later: up to 33 ms by default. Textual
-    reads its variable when it is imported; what we start must not inherit it.
+    A key typed right after a paint shows one or two checks later: up to 33 ms by default. Textual reads
+    its variable when it is imported; child processes must not inherit it.
     """
     if _FRAMES in os.environ:
         return

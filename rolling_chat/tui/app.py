@@ -1,4 +1,4 @@
-"""The Textual app: themes, the one screen, leaving, and what becomes of a fault."""
+"""The Textual app: themes, the one screen, quitting, and unexpected exceptions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_LOOK_FOR_TERMINAL_EVERY = 2.0  # seconds
+_TERMINAL_CHECK_SECONDS = 2.0  # seconds
 
 
 class RollingChatApp(App[None]):
-    """The Textual app, which shows one chat; `chat` may be None until a subclass has opened it.
+    """The Textual app, which shows one chat; a subclass may pass `chat=None` and open it later.
 
-    `paths` None keeps neither the prompt history nor a changed theme. `clock` is monotonic, in
+    Without `paths`, neither the prompt history nor a changed theme is saved. `clock` is monotonic, in
     seconds.
     """
 
@@ -61,10 +61,10 @@ class RollingChatApp(App[None]):
         self.keymap = keymap or Keymap()
         self.set_keymap({name: ",".join(keys) for name, keys in self.keymap.changed.items()})
         self._chat_screen: ChatScreen | None = None
-        self._quits_unasked = False
+        self._quit_confirmed = False
         self._terminal_clipboard: Clipboard | None = None
         self._attention: Attention | None = None
-        self._has_terminal_focus: bool | None = None  # None: the terminal has not said
+        self._has_terminal_focus: bool | None = None  # None: not reported yet
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
         self.touched_at = 0.0  # when a key or the mouse was last used, by `clock`
@@ -76,9 +76,9 @@ class RollingChatApp(App[None]):
         for spec in themes.values():
             self.register_theme(textual_theme(spec))
         if theme in themes:
-            self._begin_with(theme)
+            self._set_first_theme(theme)
 
-    def _begin_with(self, theme: str) -> None:
+    def _set_first_theme(self, theme: str) -> None:
         """Set the theme before the first draw, which avoids parsing all style sheets twice."""
         self.set_reactive(App.theme, theme)
         dark = self.current_theme.dark
@@ -88,17 +88,17 @@ class RollingChatApp(App[None]):
     def on_mount(self) -> None:
         """Show the first screen; watch for signals and for the loss of the terminal."""
         self.show_first()
-        # the terminal's other screen is empty when it is gone back to
+        # after a suspend, the terminal's alternate screen is empty
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if not self.is_headless:
             self._watch()
-            self.set_interval(_LOOK_FOR_TERMINAL_EVERY, self._look_for_terminal)
+            self.set_interval(_TERMINAL_CHECK_SECONDS, self._check_terminal)
 
     def _watch(self) -> None:
         self.watchdog = Watchdog(
             {
-                "SIGTERM": lambda: self.call_later(self._told_to_quit),
-                "SIGHUP": lambda: self.call_later(self._hung_up),
+                "SIGTERM": lambda: self.call_later(self._quit_on_signal),
+                "SIGHUP": lambda: self.call_later(self._on_hangup),
             },
             self._terminal_modes.restore,
             self._paths.log_file if self._paths is not None else None,
@@ -106,7 +106,7 @@ class RollingChatApp(App[None]):
         self.watchdog.start()
 
     async def on_event(self, event: events.Event) -> None:
-        """Note the time of any input, and keep some widget focused whatever the mouse did."""
+        """Record the time of the last input, and keep a widget focused whatever the mouse did."""
         if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
             return
@@ -115,7 +115,7 @@ class RollingChatApp(App[None]):
             await super().on_event(event)
             return
         if isinstance(event, events.Key | events.Paste):
-            self.app_focus = True  # whatever the terminal said: the focus it took away comes back
+            self.app_focus = True  # a key proves it, whatever the terminal reported; restores the focus
             keep_focus(self.screen)
         before = self.focused
         await super().on_event(event)
@@ -135,7 +135,7 @@ class RollingChatApp(App[None]):
 
     @property
     def saved_session(self) -> str:
-        """The id of the open session, once something is saved of it; empty before."""
+        """The id of the open session; empty until something of it is saved."""
         chat = self._chat
         return chat.session.info.id if chat is not None and chat.session.conversation.recent else ""
 
@@ -155,7 +155,7 @@ class RollingChatApp(App[None]):
         self.copied(text)
 
     def copied(self, text: str) -> bool:
-        """Copy `text`; return whether it reached the clipboard, else say why in the transcript."""
+        """Copy `text`; return whether it reached the clipboard, and if not, add a notice that says why."""
         self._clipboard = text
         if self._driver is None:
             return True
@@ -169,17 +169,17 @@ class RollingChatApp(App[None]):
         return not line
 
     def on_app_focus(self) -> None:
-        """Note that the terminal is being looked at."""
+        """Record that the terminal has the focus."""
         self._has_terminal_focus = True
 
     def on_app_blur(self) -> None:
-        """Note that the terminal is not being looked at."""
+        """Record that the terminal has lost the focus."""
         self._has_terminal_focus = False
 
     def call_attention(self, line: str) -> bool:
-        """Tell the user `line` by a desktop notification or the bell, unless the terminal is looked at.
+        """Notify a user who is looking elsewhere of `line`, by a desktop notification or the bell.
 
-        Returns whether it is not.
+        Returns False if the user is at the terminal, and so was not notified.
         """
         if self._driver is None:
             return False
@@ -194,8 +194,8 @@ class RollingChatApp(App[None]):
         from rolling_chat.tui.dialogs.quitting import quit_question  # noqa: PLC0415  # not before the first paint
 
         await self._settle()
-        if self._quits_unasked:
-            # the question is open, and nobody allowed that anything goes on after the end
+        if self._quit_confirmed:
+            # a signal, or quitting again while the question is open: nobody agreed to keep the processes
             await self._end_leftovers()
             self.exit()
             return
@@ -203,20 +203,20 @@ class RollingChatApp(App[None]):
         if question is None:
             self.exit()
             return
-        self._quits_unasked = True
+        self._quit_confirmed = True
         await self.push_screen(question, self._quit_with)
 
     async def _quit_with(self, answer: str | None) -> None:
         from rolling_chat.tui.dialogs.quitting import obey  # noqa: PLC0415
 
-        self._quits_unasked = False
+        self._quit_confirmed = False
         if answer is not None:
             await obey(answer)
             self.exit()
 
-    async def _told_to_quit(self) -> None:
+    async def _quit_on_signal(self) -> None:
         """Quit on a signal without asking, ending the processes that commands left running."""
-        self._quits_unasked = True
+        self._quit_confirmed = True
         await self.action_quit()
 
     async def _end_leftovers(self) -> None:
@@ -231,15 +231,15 @@ class RollingChatApp(App[None]):
         if self._terminal_clipboard is not None:
             await self._terminal_clipboard.settle()
 
-    async def _hung_up(self) -> None:
+    async def _on_hangup(self) -> None:
         """Quit after SIGHUP, restoring the terminal if it is still there."""
-        await (self._terminal_lost() if terminal_is_gone() else self._told_to_quit())
+        await (self._on_terminal_lost() if terminal_is_gone() else self._quit_on_signal())
 
-    async def _look_for_terminal(self) -> None:
+    async def _check_terminal(self) -> None:
         if terminal_is_gone():
-            await self._terminal_lost()
+            await self._on_terminal_lost()
 
-    async def _terminal_lost(self) -> None:
+    async def _on_terminal_lost(self) -> None:
         """Save and close the session, and end the process without restoring the terminal."""
         _log.info("the terminal is gone")
         await self._settle()
@@ -255,7 +255,7 @@ class RollingChatApp(App[None]):
         return f"{what} on a fault of the program ({type(error).__name__}){where}"
 
     def _handle_exception(self, error: Exception) -> None:
-        """Record an exception that nothing caught; Textual then restores the terminal."""
+        """Log an uncaught exception; Textual then restores the terminal."""
         self.crash = self.crash or self.fault("The screen broke", error)
         super()._handle_exception(error)
 

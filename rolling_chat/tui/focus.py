@@ -1,7 +1,7 @@
-"""Keyboard focus: some widget of the current screen always takes the keys.
+"""Keyboard focus: some widget of the current screen always has it.
 
 Textual clears the focus on a mouse event outside the screen, when the terminal loses its own focus, and when
-the focused widget goes; what is typed then would be lost without a sign.
+the focused widget is removed; keys typed then would be lost silently.
 """
 
 from __future__ import annotations

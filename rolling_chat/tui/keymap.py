@@ -1,6 +1,6 @@
-"""The one table of keys: what each does and in which words; from it come bindings, hints, help and README.
+"""The one table of keys and their descriptions: the source of bindings, hints, help and README.
 
-`[keys]` in the settings binds the actions that have a name to other keys.
+`[keys]` in the settings binds named actions to other keys.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ KeyHint: TypeAlias = tuple[str, str]
 Owner: TypeAlias = Literal["app", "chat", "reader"]
 
 _SHOWN = {"escape": "esc", "ctrl+underscore": "ctrl+_"}
-_MAX_CHARS = 40  # of what somebody wrote, in a warning
+_MAX_CHARS = 40  # of a quoted setting, in a warning
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """An action whose keys the settings can change.
 
-    `name` is its name in `[keys]`, `keys` are its keys unless that says otherwise, `action` is Textual's and
-    `owner` has it; `hint` is its word in the last row.
+    `name` is its name in `[keys]`, `keys` are its default keys, `action` is the Textual action, defined by
+    `owner`; `hint` is its label in the bottom row.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One line of the help: actions, or fixed keys, which `shown` has as they are written."""
+    """One line of the help: actions, or fixed keys, which `shown` spells for the user."""
 
     help: str
     actions: tuple[Action, ...] = ()
@@ -174,7 +174,7 @@ class Keymap:
 
     @classmethod
     def of(cls, wanted: Mapping[str, Iterable[str]]) -> Keymap:
-        """Apply the settings `wanted` (keys by action), except where a key would do two things."""
+        """Apply the settings `wanted` (keys by action), rejecting those that bind a key twice."""
         changed: dict[str, tuple[str, ...]] = {}
         warnings: list[str] = []
         for name, texts in wanted.items():
@@ -221,7 +221,7 @@ def _written(key: str) -> str:
 
 
 def _fault(name: str, keys: tuple[str, ...]) -> str:
-    """Return what is wrong with one line of the settings by itself; empty for nothing."""
+    """Return what is wrong with one line of `[keys]` by itself; empty if nothing is."""
     if name not in ACTIONS:
         near = nearest(name, list(ACTIONS))
         hint = f"did you mean {near}?" if near else f"there are {', '.join(ACTIONS)}."
@@ -236,9 +236,9 @@ def _fault(name: str, keys: tuple[str, ...]) -> str:
 
 
 def _clash(changed: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
-    """Return a changed action, one of its keys, and the other action that has it too; None for none."""
+    """Return a changed action, one of its keys, and the other action bound to it; None without a clash."""
     owners: dict[str, str] = {}
-    # what was changed comes last, so that it is what gives way
+    # changed actions come last, so that they lose a clash
     for name in sorted(ACTIONS, key=lambda name: name in changed):
         for key in changed.get(name) or ACTIONS[name].keys:
             other = owners.setdefault(key, name)

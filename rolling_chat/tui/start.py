@@ -1,4 +1,4 @@
-"""Starting: the screen is there and takes keys before anything else is loaded."""
+"""Startup: the screen appears and accepts keys before anything else is loaded."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _CHAT_MODE = "chat"
-# what these do is done at once, and not once more when the keys are typed again
-_DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
+# handled at once, so not replayed with the other early keys
+_IMMEDIATE_KEYS = {"ctrl+q", "ctrl+z"}
 
 
 class _Phase(Enum):
-    """The phase of the start."""
+    """The phases of startup."""
 
     OPENING = auto()  # the chat is being opened
     ASKING = auto()  # before that, the user is asked whether to trust the folder
-    CHANGING = auto()  # its screen takes the place of the first
-    CATCHING_UP = auto()  # what was typed meanwhile is typed into it
+    CHANGING = auto()  # the chat's screen replaces the start screen
+    CATCHING_UP = auto()  # early keys are replayed into it
     READY = auto()
 
 
 class StartingApp(RollingChatApp):
-    """An app that opens its chat after the first paint, in a thread, and keeps what is typed meanwhile.
+    """An app that opens its chat after the first paint, in a thread, and queues keys typed meanwhile.
 
-    The screen that takes keys meanwhile is the app's first mode, the chat's the second. `failure` is
-    what kept the chat from being opened. `folder` is shown until it is open. The user is asked first about
-    what `trust` is undecided about.
+    The start screen is the app's first mode, the chat screen its second. `folder` is shown until the chat
+    is open; `failure` is the exception if it could not be opened. The user is asked first about whatever
+    `trust` leaves undecided.
     """
 
     def __init__(
@@ -64,22 +64,22 @@ class StartingApp(RollingChatApp):
         self.failure: Exception | None = None
         self._open_chat = open_chat
         self._start = StartScreen(folder)
-        self._typed: list[events.Key | events.Paste] = []
+        self._queued: list[events.Key | events.Paste] = []
         self._phase = _Phase.OPENING
-        self._leaves = False
+        self._quit_pending = False
         self._painted_at = math.inf
 
     @property
     def opened(self) -> Chat | None:
-        """The chat, None if it could not be opened."""
+        """The chat; None if it could not be opened."""
         return self._chat
 
     def get_default_screen(self) -> StartScreen:
-        """Return the start screen as the app's own first screen, cheaper than one pushed over it."""
+        """Return the start screen as the app's default screen, which is cheaper than pushing it."""
         return self._start
 
     def compose(self) -> ComposeResult:
-        """Yield the start screen's widgets, so that they are there before the first key."""
+        """Yield the start screen's widgets, so that they exist before the first key."""
         yield from self._start.parts()
 
     def show_first(self) -> None:
@@ -88,32 +88,32 @@ class StartingApp(RollingChatApp):
         self._start.call_after_refresh(self._after_first_paint)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep typed keys until there is a prompt box to type them into."""
-        if isinstance(event, events.Key | events.Paste) and self._keeps(event):
-            self._typed.append(self._again(event))
+        """Queue typed keys until there is a prompt box for them."""
+        if isinstance(event, events.Key | events.Paste) and self._must_queue(event):
+            self._queued.append(self._replayable(event))
             if self._phase is not _Phase.OPENING:
                 return
         await super().on_event(event)
 
     async def action_quit(self) -> None:
-        """Quit; while the screens are being switched, quit once that is done."""
+        """Quit; while the screens are being switched, quit after that."""
         if self._phase is _Phase.CHANGING:
-            self._leaves = True
+            self._quit_pending = True
             return
         await super().action_quit()
 
-    def _keeps(self, event: events.Key | events.Paste) -> bool:
+    def _must_queue(self, event: events.Key | events.Paste) -> bool:
         if self._phase in (_Phase.READY, _Phase.ASKING) or event.is_forwarded:
             return False
-        return not (isinstance(event, events.Key) and event.key in _DONE_AT_ONCE)
+        return not (isinstance(event, events.Key) and event.key in _IMMEDIATE_KEYS)
 
-    def _again(self, event: events.Key | events.Paste) -> events.Key | events.Paste:
+    def _replayable(self, event: events.Key | events.Paste) -> events.Key | events.Paste:
         """Return a copy of an event, to be handled again."""
         match event:
             case events.Paste():
                 return events.Paste(event.text)
             case events.Key(key="ctrl+j") if event.time < self._painted_at:
-                # Enter pressed before the terminal was in raw mode reaches us as a line feed
+                # before the terminal is in raw mode, Enter arrives as a line feed
                 return events.Key("enter", "\r")
         return events.Key(event.key, event.character)
 
@@ -126,44 +126,44 @@ class StartingApp(RollingChatApp):
         if self._trust is not None and self._trust.undecided():
             await self._ask_for_trust(self._trust)
         try:
-            # a thread that is waited for: a chat that was opened has to be closed
+            # awaited, not left to itself: a chat that was opened has to be closed
             await asyncio.to_thread(self._load)
-        except Exception as error:  # it is told once the terminal is the shell's again
+        except Exception as error:  # reported once the terminal is the shell's again
             self.failure = error
             self.exit()
             return
-        self._use(self.chat.settings)
-        self._phase = _Phase.CHANGING  # no key reaches the first screen any more, nor the next one too soon
+        self._apply_settings(self.chat.settings)
+        self._phase = _Phase.CHANGING  # keys reach neither screen until the switch is done
         screen = self.chat_screen()
         self.add_mode(_CHAT_MODE, lambda: screen)
-        self._start.set_focus(None)  # it stays where nobody sees it, and its cursor need not blink there
+        self._start.set_focus(None)  # hidden from now on: its cursor need not blink
         await self.switch_mode(_CHAT_MODE)
         painted = asyncio.Event()
         screen.call_after_refresh(painted.set)
         await painted.wait()
         self._phase = _Phase.CATCHING_UP
-        if self._leaves:
+        if self._quit_pending:
             await self.action_quit()
             return
         screen.set_focus(screen.prompt)
-        while self._typed:  # more may come meanwhile, and it comes after these
-            await self._type(self._typed.pop(0))
+        while self._queued:  # more keys may arrive meanwhile; they go to the end
+            await self._replay(self._queued.pop(0))
         self._phase = _Phase.READY
 
     async def _ask_for_trust(self, trust: FolderTrust) -> None:
         from rolling_chat.tui.dialogs.trust_screen import ask_for_trust  # noqa: PLC0415  # rarely needed
 
         self._phase = _Phase.ASKING
-        await ask_for_trust(self, trust, self._type_early)
+        await ask_for_trust(self, trust, self._queue)
         self._phase = _Phase.OPENING
 
-    def _type_early(self, event: events.Key | events.Paste) -> None:
-        """Keep what was typed while the question was open and was not meant for it."""
-        self._typed.append(event)
+    def _queue(self, event: events.Key | events.Paste) -> None:
+        """Queue a key typed while the question was open that was not an answer to it."""
+        self._queued.append(event)
         self._start.echo(event)
 
-    def _use(self, settings: Settings) -> None:
-        """Use the theme and the keys of the settings, which a folder that was trusted may have changed."""
+    def _apply_settings(self, settings: Settings) -> None:
+        """Apply theme and keys again: a newly trusted folder may have changed the settings."""
         self.theme = settings.theme
         self.keymap = Keymap.of(settings.keys)
         self.set_keymap({name: ",".join(keys) for name, keys in self.keymap.changed.items()})
@@ -173,7 +173,7 @@ class StartingApp(RollingChatApp):
 
         self._chat = self._open_chat()
 
-    async def _type(self, event: events.Key | events.Paste) -> None:
+    async def _replay(self, event: events.Key | events.Paste) -> None:
         """Handle an event and wait until everything it causes is done."""
         await super().on_event(event)
         for pump in (self.focused or self.screen).ancestors_with_self:
@@ -192,10 +192,11 @@ def run_app(
     first_message: str = "",
     trust: FolderTrust | None = None,
 ) -> tuple[int, Chat | None]:
-    """Show a chat until the user quits; return 0, or 1 after a crash that is named on stderr, and the chat.
+    """Show a chat until the user quits; return the exit code and the chat.
 
-    The caller closes the chat that is returned, if it was opened, and prints its resume command.
-    Raises what `open_chat` raises, which runs in a thread, once the terminal is as it was.
+    The code is 1 after a crash, which is reported on stderr. The caller closes the chat, if it was opened,
+    and prints its resume command. `open_chat` runs in a thread; its exception is raised here, after the
+    terminal is restored.
     """
     app = StartingApp(
         open_chat,
@@ -210,7 +211,7 @@ def run_app(
     keep_pastes_whole()
     try:
         app.run()
-    except Exception as error:  # outside the app's own loop: a terminal that cannot be had
+    except Exception as error:  # outside the app's own loop, such as a terminal that cannot be opened
         app.crash = app.crash or app.fault("The screen broke", error)
     finally:
         if app.watchdog is not None:

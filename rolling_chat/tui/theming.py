@@ -1,4 +1,4 @@
-"""Themes: from a theme file's values to Textual's theme, and to the transcript's palette."""
+"""Themes: convert a theme file's values to a Textual theme and to the transcript's palette."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def textual_theme(spec: ThemeSpec) -> Theme:
 
 
 def _scroll_bars(colors: Mapping[str, str]) -> dict[str, str]:
-    """Scroll bars on the ground of what they scroll, instead of Textual's black."""
+    """Return the colors of scroll bars: the theme's background instead of Textual's black."""
     ground = colors.get("background")
     if not ground:
         return {}
@@ -36,7 +36,7 @@ def _scroll_bars(colors: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(tracks, ground), "scrollbar-corner-color": ground}
 
 
-# how much of the text's color is in what is muted: read on either ground (4.5, WCAG 2.2 AA), and told apart
+# share of the text color in muted text: readable on either background (4.5, WCAG 2.2 AA), yet distinct
 _MUTED_DARK, _MUTED_LIGHT = 0.62, 0.68
 
 

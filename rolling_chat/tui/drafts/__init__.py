@@ -1,1 +1,1 @@
-"""What stands in the prompt box and what was sent from it: drafts, their pastes, their files, the history."""
+"""The prompt box's content and history: drafts with their pastes and files, and prompts sent before."""

@@ -1,4 +1,4 @@
-"""What the prompt box keeps on disk: long pastes by what is in them, and drafts that were not sent."""
+"""The prompt box's files: long pastes, named by their content, and unsent drafts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _log = logging.getLogger("rolling_chat.tui")
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
 _NAME_CHARACTERS = 40
-_SAVING_SECONDS = 1.0  # by which a message may be older than the file that still has it as a draft
+_SAVING_SECONDS = 1.0  # a sent message may be this much older than a file that still has it as a draft
 
 
 class PasteFiles:
     """A folder of long pastes, each stored once and named by a hash of its text; None stores nothing.
 
-    Drafts and the history name them, so that saving either does not write a megabyte.
+    Drafts and the history refer to pastes by name, so that saving either does not write a megabyte.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -56,7 +56,7 @@ class PasteFiles:
                 return None
 
     def prune(self) -> None:
-        """Delete the pastes that were not stored again for thirty days."""
+        """Delete pastes that were not stored again for thirty days."""
         for file in _files(self._folder, "*"):
             _delete_if_old(file)
 
@@ -74,7 +74,7 @@ class PasteFiles:
     def _read_all(self, names: Mapping[object, object]) -> dict[int, str]:
         found: dict[int, str] = {}
         for number, name in names.items():
-            # only names that `_keep` can have given: a file is no place to take a path from
+            # only names that `_keep` can create: never follow a path from a file
             if isinstance(number, str) and number.isdecimal() and isinstance(name, str) and name.isalnum():
                 text = self._read(name)
                 if text is not None:
@@ -99,16 +99,16 @@ class Place:
     is_new: bool
 
     def takes(self, other: Place) -> bool:
-        """Return whether a draft saved at `other` is restored here; a new session takes another new one's.
+        """Return whether a draft saved at `other` is restored here.
 
-        One of a new session does in the next new one.
+        That is, in the same session, or from one new session to the next in the same folder.
         """
         return self.session == other.session or (self.is_new and other.is_new and self.folder == other.folder)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftDraft:
-    """What a process left: the draft, messages that waited to be sent, and when they were saved."""
+    """The unsent text of a process that ended: its draft, its waiting messages, and when they were saved."""
 
     draft: Draft = field(default_factory=Draft)
     waiting: tuple[Draft, ...] = ()
@@ -119,11 +119,11 @@ class LeftDraft:
 
     @property
     def pastes(self) -> list[str]:
-        """The long pastes in all of it."""
+        """The long pastes in the draft and the waiting messages."""
         return [paste for one in (*self.waiting, self.draft) for paste in one.used.values()]
 
     def unsent(self, said: Sequence[Message]) -> Draft | str:
-        """Return what was never sent; `said` are the user's stored messages, oldest first."""
+        """Return the text that was never sent; `said` are the user's stored messages, oldest first."""
         since = [one.words.strip() for one in said if one.created_at >= self.saved_at - _SAVING_SECONDS]
         left = []
         for waiting in self.waiting:
@@ -131,7 +131,7 @@ class LeftDraft:
                 since.remove(waiting.whole.strip())
             else:
                 left.append(waiting.said)
-        # killed after it was sent, and before the file was gone
+        # the process may have been killed after sending the draft, before deleting the file
         draft = Draft() if said and self.draft.whole.strip() == said[-1].words.strip() else self.draft
         return "\n".join([*left, *filter(None, [draft.said])]) if left else draft
 
@@ -139,9 +139,8 @@ class LeftDraft:
 class DraftFiles:
     """A folder of unsent drafts, one file per process; None as folder stores nothing.
 
-    Each process writes one file of its own. One is taken over only when its process is gone, and by
-    renaming it, which only one can. Raises SettingsError where the folder cannot be written; `failed`
-    says that this was logged.
+    A file is claimed only after its process is gone, and by renaming it, which succeeds for one process
+    only. Raises SettingsError if the folder cannot be written; `failed` means that this was logged.
     """
 
     def __init__(self, folder: Path | None, pastes: PasteFiles) -> None:
@@ -151,7 +150,7 @@ class DraftFiles:
         self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
 
     def save(self, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
-        """Save the draft and the messages that wait to be sent; delete the file if there is nothing."""
+        """Save the draft and the waiting messages; delete the file if there are none."""
         if self._own is None:
             return
         if not draft.text.strip() and not waiting:
@@ -168,20 +167,20 @@ class DraftFiles:
         replace_file(self._own, json.dumps(kept))
 
     def take(self, place: Place) -> LeftDraft:
-        """Claim and return the newest draft left for this place; empty if there is none."""
+        """Claim and return the newest draft left at `place`; empty if there is none."""
         if self._own is None:
             return LeftDraft()
         left = sorted(self._left_for(place), key=lambda found: found[0].saved_at, reverse=True)
         for found, file in left:
             with suppress(OSError):
                 file.rename(self._own)
-                # at once under our name: until then it says that its process is gone
+                # save at once as this process's: until then, others see a dead owner
                 save_quietly(self, place, found.draft, found.waiting)
                 return found
         return LeftDraft()
 
     def prune(self) -> None:
-        """Delete the drafts that are more than thirty days old."""
+        """Delete drafts that are more than thirty days old."""
         for file in _files(self._folder, "*"):
             if file != self._own:
                 _delete_if_old(file)
@@ -199,7 +198,7 @@ class DraftFiles:
 
 
 def save_quietly(files: DraftFiles, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
-    """Save the draft, only logging that its folder cannot be written."""
+    """Save the draft; only log an unwritable folder."""
     try:
         files.save(place, draft, waiting)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""Long pastes and mentioned files as tokens in a draft: one word on the screen for each. No Textual here."""
+"""Long pastes and mentioned files as tokens in a draft, each one word on the screen. No Textual here."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rolling_chat import figures
 from rolling_chat.mentions import MARK, NOT_TYPED, plain
 from rolling_chat.text import printable, typed
 
-# Brackets that no keyboard has and that `clean` takes out of everything that comes in: what looks like
-# a token but was typed by hand has others. They are drawn as plain ones.
+# Brackets that no keyboard has, and that `clean` removes from all input, so that typed text is never a
+# token. They are drawn as plain brackets.
 _OPEN, _CLOSE = "\U0010fff0", "\U0010fff1"
 _DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]", MARK: "@", NOT_TYPED: "!"})
 _TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None, MARK: None, NOT_TYPED: None})
@@ -20,8 +20,8 @@ _TOKEN = re.compile(
     f"{_OPEN}(?:paste|output|file|folder|picture|resource) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}"
 )
 
-_MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
-# What may stand in the box open: with more, a key takes too long to be echoed.
+_MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a larger paste is folded
+# Limits of unfolded text in the box; with more, keys are echoed too slowly.
 _OPEN_CHARACTERS, _OPEN_LINE = 100_000, 10_000
 
 _NONE: Mapping[int, str] = MappingProxyType({})
@@ -30,9 +30,9 @@ _MAX_NAME = 40  # characters of a path in a token
 
 @dataclass(frozen=True, slots=True)
 class FoldedFile:
-    """A file in a draft: how it is `spelled` after the `@`, and what it adds, where it was read.
+    """A file in a draft: how it is `spelled` after the `@`, its tokens, and its text if it was read.
 
-    `note` says in a few words what `kind` of file it is, and its price.
+    `note` describes it in a few words, with its price; `kind` is the token's first word.
     """
 
     spelled: str
@@ -49,7 +49,7 @@ _NO_FILES: Mapping[int, FoldedFile] = MappingProxyType({})
 class Draft:
     """The content of the prompt box: its text, with a token for each long paste and each mentioned file.
 
-    The pastes and the files are given by number; no two have the same.
+    Pastes and files are mapped from the numbers in their tokens; no two share a number.
     """
 
     text: str = ""
@@ -63,19 +63,19 @@ class Draft:
 
     @property
     def whole(self) -> str:
-        """The text as it is read: as it is sent, with a plain `@` for every mention."""
+        """The text for display: as it is sent, with a plain `@` for every mention."""
         return plain(self.said)
 
     @property
     def command_line(self) -> str:
-        """The text, which may be a command; empty where a `!` at its beginning was not typed."""
+        """The text to parse as a command; empty if it begins with a `!` that was not typed."""
         whole = self.whole
         is_pasted = whole.lstrip().startswith("!") and not self.text.lstrip().startswith("!")
         return "" if is_pasted else whole
 
     @property
     def kept(self) -> str:
-        """The text as it is kept: with the tokens of its pastes, and marked mentions for its files."""
+        """The text for storage: with the tokens of its pastes, and marked mentions for its files."""
         return self._replaced({})
 
     @property
@@ -107,7 +107,7 @@ class Draft:
 
 
 def clean(text: str) -> str:
-    """Return foreign text fit to be inserted in the box: no control characters, token brackets or marks."""
+    """Return foreign text without control characters, token brackets or marks, safe for the box."""
     return typed(text).translate(_TAKEN_OUT)
 
 
@@ -122,14 +122,14 @@ def drawn(text: str) -> str:
 
 
 def spans(line: str) -> Iterator[tuple[int, int, int]]:
-    """Return the tokens of a line, each with its number, where it begins and where it ends."""
+    """Return the number, start and end of each token in a line."""
     return ((int(token[1]), token.start(), token.end()) for token in _TOKEN.finditer(line))
 
 
 def token(number: int, text: str, tokens: int, kind: str = "paste") -> str:
-    """Return the token that stands for a paste; `tokens` 0 leaves its size in tokens out.
+    """Return the token of a paste; with `tokens` 0 it omits its size in tokens.
 
-    `kind` is its first word, such as "output" for what a command wrote.
+    `kind` is its first word, such as "output" for a command's output.
     """
     lines = _lines(text)
     size = figures.plural(lines, "line") if lines > 1 else figures.plural(len(text), "character")
@@ -138,7 +138,7 @@ def token(number: int, text: str, tokens: int, kind: str = "paste") -> str:
 
 
 def file_token(number: int, file: FoldedFile) -> str:
-    """Return the token that stands for a mentioned file; the end of a long name is shown."""
+    """Return the token of a mentioned file, with only the end of a long name."""
     name = printable(file.spelled.translate(_TAKEN_OUT), 0)
     shown = name if len(name) <= _MAX_NAME else f"…{name[1 - _MAX_NAME :]}"
     return f"{_OPEN}{file.kind} {number}: {shown}{f', {file.note}' if file.note else ''}{_CLOSE}"
@@ -156,9 +156,9 @@ def restored(text: str, pastes: Mapping[int, str]) -> Draft:
 
 
 def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: int = 1) -> Draft:
-    """Return a draft of the box's own text, each `known` paste a token, or all one if it is too long.
+    """Return a draft of the box's own text, with each `known` paste as a token.
 
-    The pastes are numbered from `first` on.
+    A text that is still too long for the box becomes a single token. Pastes are numbered from `first` on.
     """
     text = _clean_own(text)
     pastes: dict[int, str] = {}
@@ -169,7 +169,7 @@ def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: 
             text = text.replace(paste, token(number, paste, price(paste)))
     if may_stand_open(text):
         return Draft(text, pastes)
-    whole = Draft(text, pastes).whole  # no mention is looked for in what is not read
+    whole = Draft(text, pastes).whole  # folded text is not searched for mentions
     return Draft(token(first, whole, price(whole)), {first: whole})
 
 
@@ -179,7 +179,7 @@ def is_long(text: str) -> bool:
 
 
 def may_stand_open(text: str) -> bool:
-    """Return whether the prompt box can hold this text and still echo keys at once."""
+    """Return whether the prompt box still echoes keys at once with this text unfolded."""
     if len(text) > _OPEN_CHARACTERS:
         return False
     return all(len(line) <= _OPEN_LINE for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""The prompt history: what was sent before, kept in a file of one JSON value a line."""
+"""The prompt history: prompts sent before, in a file of one JSON value per line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _KEPT = 1000
-_MAX_CHARS = 20_000  # longer ones are worth keeping in the session, not here
-_TAIL = 4_000_000  # bytes read of a file at most: it is only ever appended to
+_MAX_CHARS = 20_000  # longer prompts are only in their session
+_TAIL = 4_000_000  # bytes read from the file's end at most, as it only ever grows
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One line: its text, the JSON it was read from, its draft; that reads its pastes when it is shown."""
+    """One line of the file: its text, its JSON value, and a function that reads its draft with the pastes."""
 
     text: str
     value: object
@@ -37,8 +37,8 @@ class _Entry:
 class History:
     """The prompts that were sent, to walk and search; the current draft comes after the newest.
 
-    What other terminals sent comes in before each walk and search begins. A file that cannot be read
-    or written costs the history and nothing else.
+    Prompts sent in other terminals are read before each walk and search. A file that cannot be read or
+    written costs only the history.
     """
 
     def __init__(self, path: Path | None, pastes: PasteFiles | None = None) -> None:
@@ -63,10 +63,7 @@ class History:
         self._at, self._draft = len(self._entries), Draft()
 
     def older(self, draft: Draft | str) -> Draft | None:
-        """Return the previous entry, None at the oldest; `draft` is remembered for the way back.
-
-        `draft` is kept for the way back.
-        """
+        """Return the previous entry, or None at the oldest; `draft` is kept for the way back."""
         if self._at == len(self._entries):
             self._catch_up()
             self._draft = Draft(draft) if isinstance(draft, str) else draft
@@ -76,16 +73,16 @@ class History:
         return self._entries[self._at].read()
 
     def newer(self) -> Draft | None:
-        """Return the next entry, after the newest the remembered draft, then None."""
+        """Return the next entry; after the newest, the draft kept by `older`; then None."""
         if self._at >= len(self._entries):
             return None
         self._at += 1
         return self._entries[self._at].read() if self._at < len(self._entries) else self._draft
 
     def search(self, words: str, below: int | None = None) -> tuple[int, Draft] | None:
-        """Return the newest sent prompt before number `below` that contains `words`, and its number; or None.
+        """Return the index and draft of the newest prompt before index `below` that contains `words`.
 
-        Capitals count only where `words` has some. Each text is found once, at its newest.
+        Case matters only if `words` has capitals. Each text is found once, at its newest entry.
         """
         if below is None:
             self._catch_up()
@@ -99,7 +96,7 @@ class History:
         return None
 
     def _catch_up(self) -> None:
-        """Take in what was appended to the file since it was last read."""
+        """Read the lines appended to the file since the last read."""
         if self._path is None:
             return
         at_end = self._at >= len(self._entries)
@@ -112,7 +109,7 @@ class History:
                 data = file.read()
         except OSError:
             return
-        # a line that another process is still writing is read when it is whole
+        # another process may still be writing the last line; it is read when complete
         whole, newline, _ = data.rpartition(b"\n")
         self._read_to = size - (len(data) - len(whole) - len(newline))
         lines = whole.split(b"\n")[1 if skips else 0 :]
@@ -137,7 +134,7 @@ class History:
             line = json.dumps(self._pastes.to_json(draft)).encode() + b"\n"
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                # one write, so that two terminals do not write into each other's lines
+                # a single write, so that two terminals do not mix their lines
                 os.write(handle, (b"" if _ends_whole(handle) else b"\n") + line)
             finally:
                 os.close(handle)
@@ -148,13 +145,13 @@ class History:
 
 
 def _recalled(draft: Draft) -> Draft:
-    """Return a draft whose mentions are plain text: only what is typed attaches a file."""
+    """Return a draft whose mentions are plain text: only typed mentions attach files."""
     return Draft(plain(draft.kept), draft.pastes)
 
 
 def _ends_whole(handle: int) -> bool:
-    """Return whether the file ends with a whole line. A process that died may have torn its last."""
+    """Return whether the file ends with a complete line; a process that died may have left a partial one."""
     if not os.fstat(handle).st_size:
         return True
-    os.lseek(handle, -1, os.SEEK_END)  # what is written is appended all the same
+    os.lseek(handle, -1, os.SEEK_END)  # O_APPEND writes at the end regardless
     return os.read(handle, 1) == b"\n"

@@ -1,4 +1,4 @@
-"""Vim's keys for a text: which edit, or which move of the cursor, a key means. No Textual here."""
+"""Vim keys for a text: translate keys to edits and cursor moves. No Textual here."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _MAX_COUNT = 999
 _OPERATORS = frozenset("dcy")
 _FINDS = frozenset("fFtT")
 _ARROWS = {"left": "h", "right": "l", "up": "k", "down": "j", "home": "0", "end": "$", "backspace": "h"}
-# what these letters are short for
+# abbreviations of operator and motion
 _SHORT = {"x": "dl", "X": "dh", "s": "cl", "D": "d$", "C": "c$", "S": "cc", "Y": "yy"}
 
 
 class Mode(StrEnum):
-    """What a letter does: it is inserted, it is a command, or it moves the end of a selection."""
+    """The meaning of a letter: it is inserted, is a command, or moves the end of a selection."""
 
     INSERT = "insert"
     NORMAL = "normal"
@@ -39,15 +39,15 @@ class Ask(StrEnum):
 
     UNDO = "undo"
     REDO = "redo"
-    OLDER = "older"  # what was sent before, from the first line
+    OLDER = "older"  # the previous prompt, by k on the first line
     NEWER = "newer"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a key comes to: text to replace, where the cursor goes, and what else is to be done.
+    """The effect of a key: text to replace, the new cursor, and requests to the text area.
 
-    `cursor` is an index of the text after the edit. `selected` is the other end of a selection.
+    `cursor` is an index in the text after the edit. `selected` is the other end of a selection.
     """
 
     cursor: int
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """The keys of a command that is not complete: counts, operator, and what waits for one more key."""
+    """The keys of an incomplete command: counts, operator, and a key that `wants` one more."""
 
     count: str = ""
     operator: str = ""
@@ -67,13 +67,13 @@ class _Pending:
 
     @property
     def times(self) -> int:
-        """How often the command is to be done."""
+        """How often to repeat the command."""
         return min(_MAX_COUNT, int(self.count or 1) * int(self.operator_count or 1))
 
 
 @dataclass(slots=True)
 class VimKeys:
-    """The state of vim's keys in one prompt box: mode, register, the command being typed, the last change."""
+    """The state of vim keys in one prompt box: mode, register, the command being typed, the last change."""
 
     mode: Mode = Mode.INSERT
     register: str = ""
@@ -88,7 +88,7 @@ class VimKeys:
 
     @property
     def is_typing(self) -> bool:
-        """Whether part of a command was typed, which Esc takes back."""
+        """Whether part of a command was typed, which Esc discards."""
         return self._pending != _Pending()
 
     def escape(self, text: str, cursor: int) -> Step | None:
@@ -106,14 +106,14 @@ class VimKeys:
         return Step(min(back, last_on_line(text, cursor)))
 
     def begin_anew(self) -> None:
-        """Go back to inserting, as in a box that was just emptied."""
+        """Return to insert mode, as in a box that was just emptied."""
         self.mode, self._inserts_from = Mode.INSERT, None
         self._forget()
 
     def press(self, key: str, text: str, cursor: int) -> Step | None:
-        """Take a key in normal or visual mode: a character, or a name such as "left"; None if it has no use.
+        """Handle a key in normal or visual mode: a character, or a name such as "left".
 
-        A letter that is no command is taken all the same and changes nothing.
+        Returns None for a named key that vim does not use. A letter that is no command changes nothing.
         """
         key = _ARROWS.get(key, key)
         if len(key) > 1 and key != "ctrl+r":
@@ -127,7 +127,7 @@ class VimKeys:
     # -- reading a command
 
     def _take(self, key: str, text: str, cursor: int) -> Step | None:
-        """Do what the command means once it is complete; None while it is not, or if it is none."""
+        """Run the command once it is complete; return None until then, or if there is no such command."""
         pending = self._pending
         if pending.wants:
             return self._take_wanted(key, text, cursor)
@@ -176,7 +176,7 @@ class VimKeys:
     # -- moves
 
     def _target(self, key: str, text: str, cursor: int) -> int | None:
-        """Return where a motion leads; None if the key is no motion."""
+        """Return the target index of a motion; None if the key is no motion."""
         times = self._pending.times
         match key:
             case "j" | "k":
@@ -203,7 +203,7 @@ class VimKeys:
         for _ in range(self._pending.times):
             near = 0
             if how in "tT" and (turned or self._keys[-1:] == [";"]):
-                near = 1 if forward else -1  # one short of it already: look behind it
+                near = 1 if forward else -1  # already next to a match: search beyond it
             at = find_on_line(text, (at or 0) + near, character, forward=forward, before=how in "tT")
             if at is None:
                 return None
@@ -212,7 +212,7 @@ class VimKeys:
     def _go(
         self, target: int | None, text: str, cursor: int, *, inclusive: bool = False, linewise: bool = False
     ) -> Step | None:
-        """Move to a place, or let the operator work up to it."""
+        """Move to an index, or apply the operator up to it."""
         if target is None:
             return None
         if self._is_visual:
@@ -221,7 +221,7 @@ class VimKeys:
             return Step(min(target, last_on_line(text, target)))
         start, end = sorted((cursor, target))
         if not (linewise or inclusive) and line_start(text, start) < end == line_start(text, end):
-            # vim's own rule: the line feed before the end stays, or whole lines go
+            # vim's own rule: an exclusive motion keeps the last line feed, or becomes linewise
             linewise = start <= first_word(text, start)
             end -= 1
         if linewise:
@@ -235,7 +235,7 @@ class VimKeys:
         if key == operator:
             last, below = vertical(text, cursor, self._pending.times - 1), self._pending.times - 1
             if text.count("\n", line_start(text, cursor), line_start(text, last)) < below:
-                return None  # there are not so many lines
+                return None  # too few lines
             return self._operate(text, _lines(text, cursor, last), linewise=True)
         if key in "jk":
             other = self._target(key, text, cursor)
@@ -251,7 +251,7 @@ class VimKeys:
         return self._go(target, text, cursor, inclusive=key in INCLUSIVE)
 
     def _change_words(self, key: str, text: str, cursor: int) -> Step | None:
-        """Write in place of the rest of the word, and of more words; the space behind them stays."""
+        """Replace the rest of the word, and further words by count, keeping the space after them."""
         end = cursor
         for at in range(self._pending.times):
             word = text_object(text, end, key, around=False)
@@ -260,7 +260,7 @@ class VimKeys:
         return self._operate(text, (cursor, min(len(text), end + 1)))
 
     def _operate(self, text: str, span: Span, *, linewise: bool = False) -> Step | None:
-        """Copy a part of the text, and take it out or begin to write in its place."""
+        """Copy a part of the text, and delete it or begin to insert in its place."""
         start, end = span
         operator = self._pending.operator
         if not linewise and start >= end and operator != "c":
@@ -274,7 +274,7 @@ class VimKeys:
                 end -= 1
             return self._insert_at(start, edit=(start, end, ""))
         if linewise and end == len(text) and start > 0 and not text[start:end].endswith("\n"):
-            start -= 1  # the last line goes with the line feed before it
+            start -= 1  # delete the last line with the line feed before it
         after = text[:start] + text[end:]
         cursor = (
             first_word(after, min(start, len(after))) if linewise else min(start, last_on_line(after, start))
@@ -316,7 +316,7 @@ class VimKeys:
         return None
 
     def _moved(self, key: str, target: int, text: str, cursor: int) -> Step:
-        """Go to a place; from the first and the last line on, to what was sent before."""
+        """Move to an index; beyond the first or last line, to the previous or next prompt."""
         if key == "k" and line_start(text, cursor) == 0:
             return Step(cursor, asks=(Ask.OLDER,))
         if key == "j" and line_end(text, cursor) == len(text):
@@ -391,7 +391,7 @@ class VimKeys:
         return self.mode is Mode.VISUAL
 
     def _selecting(self, text: str, cursor: int) -> Step:
-        """Select from where the selection began up to and with the cursor."""
+        """Select from the anchor to the cursor, inclusive."""
         cursor = min(cursor, len(text))
         return Step(cursor, selected=self._anchor)
 
@@ -412,21 +412,21 @@ class VimKeys:
                 self.mode = Mode.NORMAL
                 self._pending = _Pending(operator={"x": "d", "s": "c"}.get(key, key))
                 step = self._operate(text, span)
-                self._last_change = ()  # it took what was selected: there is nothing to do again
+                self._last_change = ()  # a selection cannot be repeated
                 return step or Step(cursor)
             case "~":
                 self.mode = Mode.NORMAL
                 return Step(start, (*span, text[slice(*span)].swapcase()))
         return None
 
-    # -- doing the last change again
+    # -- repeating the last change
 
     def _remember_change(self) -> None:
         if self._keys != ["."]:
             self._last_change = tuple(self._keys)
 
     def _again(self, text: str, cursor: int) -> Step | None:
-        """Do the last change again, with the text that was written with it."""
+        """Repeat the last change, with the text that was inserted with it."""
         if not self._last_change:
             return None
         keys, inserted, count = self._last_change, self._last_inserted, self._pending.count
@@ -451,7 +451,7 @@ class VimKeys:
 
 
 def _without_line_feed(text: str, start: int, end: int) -> int:
-    """Return the end of the last word where a motion from word to word went on to another line."""
+    """Return `end`, moved back to the end of its line if a word motion went on to another line."""
     part = text[start:end]
     words = part.rstrip()
     feed = part.find("\n", len(words))
@@ -459,6 +459,6 @@ def _without_line_feed(text: str, start: int, end: int) -> int:
 
 
 def _lines(text: str, start: int, end: int) -> Span:
-    """Return the whole lines from one index to another, with the line feed behind the last, if any."""
+    """Return the whole lines from one index to another, with the line feed after the last, if any."""
     last = line_end(text, max(start, end))
     return line_start(text, min(start, end)), min(len(text), last + 1)

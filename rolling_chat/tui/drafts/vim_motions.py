@@ -1,4 +1,4 @@
-"""Where vim's motions lead in a text: pure functions of the text and an index. No Textual here.
+"""The targets of vim's motions: pure functions of a text and an index. No Textual here.
 
 Every text is the whole draft; an index is between 0 and its length, and a line ends before its line feed.
 """
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 Motion: TypeAlias = Callable[[str, int], int]
 Span: TypeAlias = tuple[int, int]
-"""The first index of a part of the text, and the one after its last."""
+"""The first index of a part of the text, and the one after its last character."""
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 _LONG_WORD = re.compile(r"\S+")
@@ -39,12 +39,12 @@ def first_word(text: str, at: int) -> int:
 
 
 def last_on_line(text: str, at: int) -> int:
-    """Return the index of the line's last character: where the cursor stands at most in normal mode."""
+    """Return the index of the line's last character, the rightmost cursor position in normal mode."""
     return max(line_start(text, at), line_end(text, at) - 1)
 
 
 def vertical(text: str, at: int, lines: int) -> int:
-    """Return the same column so many lines further down, or up if negative, as far as there are lines."""
+    """Return the index in the same column `lines` further down, or up if negative, within the text."""
     start = line_start(text, at)
     column = at - start
     for _ in range(abs(lines)):
@@ -76,20 +76,20 @@ def previous_word(text: str, at: int, pattern: re.Pattern[str]) -> int:
 
 
 def word_end(text: str, at: int, pattern: re.Pattern[str]) -> int:
-    """Return the last character of this word, or of the next if the index is there already."""
+    """Return the last character of this word, or of the next one if the index is already there."""
     ends = (word.end() - 1 for word in pattern.finditer(text, _begin(text, at)))
     return next((end for end in ends if end > at), max(0, len(text) - 1))
 
 
 def _begin(text: str, at: int) -> int:
-    """Return an index before which no word begins that reaches to `at`: words hold no white space."""
+    """Return an index where the word at `at` may begin: just after the white space before it."""
     return max(text.rfind(" ", 0, at), text.rfind("\n", 0, at), text.rfind("\t", 0, at)) + 1
 
 
 def find_on_line(text: str, at: int, character: str, *, forward: bool, before: bool) -> int | None:
-    """Return where `character` stands on the line after the index, or before it; None for nowhere.
+    """Return the index of `character` on the line after `at`, or before it; None if it is not there.
 
-    `before` stops one short of it.
+    `before` stops one character short of it.
     """
     if forward:
         found = text.find(character, at + 1, line_end(text, at))
@@ -99,7 +99,7 @@ def find_on_line(text: str, at: int, character: str, *, forward: bool, before: b
 
 
 def text_object(text: str, at: int, kind: str, *, around: bool) -> Span | None:
-    """Return the part of the text that `iw`, `a"` or `i(` stand for at an index; None if there is none."""
+    """Return the text object (such as `iw`, `a"` or `i(`) at an index; None if there is none."""
     if kind in {"w", "W"}:
         return _word_object(text, at, _WORD if kind == "w" else _LONG_WORD, around=around)
     if kind in _QUOTES:
@@ -123,7 +123,7 @@ def _word_object(text: str, at: int, pattern: re.Pattern[str], *, around: bool) 
     while after < end and text[after].isspace():
         after += 1
     before = word.start()
-    if after == word.end():  # nothing behind it: what stands before it goes instead
+    if after == word.end():  # no space after it: include the space before it
         while before > start and text[before - 1].isspace():
             before -= 1
     return before, after
@@ -181,7 +181,7 @@ MOTIONS: Mapping[str, Motion] = MappingProxyType(
         "$": line_end,
     }
 )
-"""The motions within and between lines that are repeated by a count, by their key."""
+"""The motions that a count repeats, by key."""
 
 INCLUSIVE = frozenset("eE")
-"""Motions whose last character belongs to what an operator takes."""
+"""Motions whose target character an operator includes."""

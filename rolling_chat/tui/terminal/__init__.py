@@ -1,1 +1,1 @@
-"""The terminal itself: its modes, its clipboard, its pastes, programs that borrow it, and its end."""
+"""The terminal: its modes, input, clipboard, notifications, programs that borrow it, and its loss."""

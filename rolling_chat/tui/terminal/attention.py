@@ -1,7 +1,7 @@
-"""Calls the user back by a desktop notification or the bell, when the terminal is not being looked at.
+"""Notify the user by a desktop notification or the bell while they look elsewhere.
 
-Terminals know three sequences for a notification, and print nothing for one that they do not know only if
-it is an operating system command, as all three are. tmux and screen pass none of them on, but the bell.
+There are three sequences for notifications. All are operating system commands, which terminals that do not
+know them ignore. tmux and screen pass on none of them, only the bell.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from rolling_chat.text import one_line
 _BELL = "\a"
 _ESC, _END = "\x1b", "\x1b\\"
 _MAX_TEXT = 120  # characters
-_AWAY_SECONDS = 20.0  # without a key or the mouse, in a terminal that does not say whether it has the focus
-# by TERM_PROGRAM: what iTerm2 began
+_AWAY_SECONDS = 20.0  # without input, in a terminal that does not report its focus
+# values of TERM_PROGRAM for terminals with iTerm2's sequence
 _OF_ITERM = frozenset({"iTerm.app", "WezTerm", "ghostty", "rio"})
 
 
 class Attention:
-    """Calls for the user's attention. `write` writes to the terminal, `environ` says what that is."""
+    """A notifier. `write` writes to the terminal, which `environ` describes."""
 
     def __init__(self, write: Callable[[str], object], environ: Mapping[str, str], way: Notify) -> None:
         self._write = write
@@ -28,9 +28,9 @@ class Attention:
         self._way = way
 
     def call(self, line: str, *, has_focus: bool | None, idle_seconds: float) -> bool:
-        """Tell the user `line`, unless the terminal is looked at; return whether it is not.
+        """Notify a user who is looking elsewhere of `line`; return whether they are.
 
-        `has_focus` is None where the terminal has not said so; then the time since the last key decides.
+        `has_focus` is None if the terminal did not report it; then the time since the last key decides.
         """
         is_away = idle_seconds > _AWAY_SECONDS if has_focus is None else not has_focus
         if self._way != "off" and is_away:
@@ -39,7 +39,7 @@ class Attention:
 
 
 def notification(line: str, environ: Mapping[str, str]) -> str:
-    """Return what shows `line` on the desktop, or rings the bell where no way is known to."""
+    """Return the sequence that shows `line` on the desktop, or the bell for an unknown terminal."""
     text = one_line(line, _MAX_TEXT)
     term, program = environ.get("TERM", ""), environ.get("TERM_PROGRAM", "")
     if environ.get("TMUX") or environ.get("STY") or term.startswith(("tmux", "screen")):

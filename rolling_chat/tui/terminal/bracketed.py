@@ -1,10 +1,10 @@
-"""What is typed is keys, and what is pasted only ever text, whatever control characters it holds.
+"""Parse terminal input so that pasted text is never keys, whatever control characters it contains.
 
-Textual's parser takes what looks like an escape sequence within a bracketed paste for keys, so that
-colored output with a line end in it would press Enter. And it waits a tenth of a second for more of what
-alt with a letter is: where the next key comes sooner, as a held key does, both become text. And it drops
-letters that Python would not print, as the joiners of Persian, Hindi and emoji and the wide space of Chinese
-and Japanese.
+Textual's parser has three faults here. It reads escape sequences within a bracketed paste as keys, so that
+pasting colored output with a line end would press Enter. It waits a tenth of a second after alt with a
+letter; if the next key arrives sooner, as with a held key, both become text. And it drops characters that
+Python calls unprintable, such as the joiners of Persian, Hindi and emoji, and the wide space of Chinese and
+Japanese.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ else:
     from textual.drivers import linux_driver as reader
 
 
-# alt with a key that begins nothing longer
+# alt with a key that does not begin a longer sequence
 _ALT = re.compile("\x1b[^\x1b\\[\\]OPX^_]")
 
 
 class Key(events.Key):
     """A key whose character is text although Python calls it unprintable.
 
-    Handlers go by the name of the class.
+    Named `Key` because Textual finds handlers by class name.
     """
 
     @property
@@ -49,7 +49,7 @@ class Key(events.Key):
 
 def keep_pastes_whole() -> None:
     """Make Textual parse the terminal's input with a `PasteParser` from now on."""
-    # they are made by these names amid a long method of Textual's, which has no other way in
+    # Textual creates them by these names inside a long method, so only the names can be replaced
     reader.XTermParser = PasteParser  # type: ignore[attr-defined]
     if sys.platform != "win32":
         reader.XTermParser = partial(PasteParser, has_input=_has_input)  # type: ignore[assignment, attr-defined]
@@ -57,32 +57,32 @@ def keep_pastes_whole() -> None:
 
 
 def _has_input() -> bool:
-    """Return whether the terminal has sent something that was not read yet."""
+    """Return whether there is unread input from the terminal."""
     return sys.__stdin__ is not None and bool(select.select([sys.__stdin__], [], [], 0)[0])
 
 
 def _lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """Return a decoder that lets invalid UTF-8 through: old mouse reports have such bytes."""
+    """Return a decoder that passes invalid UTF-8, which old mouse reports contain."""
     return partial(codecs.getincrementaldecoder(encoding), errors="surrogateescape")
 
 
 class PasteParser(XTermParser):
-    """A parser of terminal input that keeps the content of a bracketed paste from Textual's parser.
+    """A parser of terminal input that hides the content of a bracketed paste from Textual's parser.
 
-    It sees the marks, for the first may come in parts, each of which could be a key. A paste ends at
-    the first end mark; NULs are left out, as Textual does. With `has_input` nothing is given up as
-    incomplete while more can be read: on a busy machine we may be late, and not the terminal.
+    Textual's parser still sees the marks, because the first may arrive in parts that could be keys. A paste
+    ends at the first end mark; NULs are dropped, as in Textual. An incomplete sequence does not time out
+    while `has_input` is true: on a busy machine this process may be late, not the terminal.
     """
 
     def __init__(self, debug: bool = False, *, has_input: Callable[[], bool] = lambda: False) -> None:
         self._has_input = has_input
         self._pasted: list[str] | None = None
         self._sequences = Sequences()
-        self._tail = ""  # of what was read, as much as may be the beginning of the mark that is awaited
+        self._tail = ""  # end of the input so far, which may begin the awaited mark
         super().__init__(debug)
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Yield the events of the input `data`; an empty text ends the input."""
+        """Yield the events of the input `data`; an empty string ends the input."""
         if not data:
             yield from self._overdue(now=True)
             yield from super().feed(data)
@@ -98,7 +98,7 @@ class PasteParser(XTermParser):
                 yield from self._end()
 
     def tick(self) -> Iterable[Message]:
-        """Yield the events of input that was held back for more, and got none in time."""
+        """Yield the events of incomplete input that was not completed in time."""
         if not self._has_input():
             yield from self._overdue()
         yield from super().tick()
@@ -115,7 +115,7 @@ class PasteParser(XTermParser):
     def _piece(self, piece: str, *, is_whole: bool) -> Iterator[Message]:
         yield from map(_as_text, super().feed(piece))
         if is_whole and self._timeout_time is not None:
-            self._timeout_time = 0.0  # nothing follows that would make it something else
+            self._timeout_time = 0.0  # it is complete: do not wait for more
             yield from map(_as_text, super().tick())
 
     def parse_mouse_code(self, code: str) -> Message | None:
@@ -126,8 +126,8 @@ class PasteParser(XTermParser):
             return None
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        """Return the key events of a sequence; ignore characters that do not exist."""
-        if alt and sequence == "\r":  # Textual forgets the alt of keys that have a name
+        """Return the key events of a sequence; code points that are no characters become ignored keys."""
+        if alt and sequence == "\r":  # Textual drops the alt of named keys
             return [events.Key("alt+enter", None)]
         try:
             keys = list(super()._sequence_to_key_events(sequence, alt))
@@ -140,12 +140,15 @@ class PasteParser(XTermParser):
         self._pasted = None
         yield events.Paste(proper_text(text.removesuffix(BRACKETED_PASTE_END)).replace("\0", ""))
         for event in super().feed(BRACKETED_PASTE_END):
-            # to Textual it was a paste of nothing
+            # Textual saw an empty paste
             if not isinstance(event, events.Paste):
                 yield event
 
     def _up_to(self, mark: str, data: str) -> tuple[str, bool, str]:
-        """`data` up to the end of `mark`, be it begun in an earlier read; is it there; what is behind it."""
+        """Split `data` after `mark`, which may begin in an earlier read.
+
+        Returns the part up to the end of the mark, whether the mark was found, and the rest.
+        """
         joined = self._tail + data
         at = joined.find(mark)
         if at < 0:

@@ -1,10 +1,10 @@
-"""Copies to the user's clipboard with OSC 52, also from inside tmux and screen.
+"""Copy to the user's clipboard with OSC 52, also from inside tmux and screen.
 
-A terminal that knows OSC 52 sets its clipboard; nobody can ask whether it did. tmux reads the sequence
-only with `set-clipboard on`, and passes a wrapped one on only with `allow-passthrough on`; by default it
-does neither, but `tmux load-buffer -w` sets its buffer and the terminal's clipboard whatever is set. So
-that is asked first, and the sequences go out where there is no tmux to ask: on another machine, or one
-older than 3.2. GNU screen passes on what stands in a device control string, a short piece at a time.
+A terminal that knows OSC 52 sets its clipboard, but does not confirm it. tmux reads the sequence only with
+`set-clipboard on`, and passes on a wrapped one only with `allow-passthrough on`; both are off by default.
+`tmux load-buffer -w` sets tmux's buffer and the terminal's clipboard with any settings. So that command is
+tried first, and the sequences are written if it fails: tmux runs on another machine, or is older than 3.2.
+GNU screen passes on the content of device control strings, which must be short.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pathlib import Path
 from rolling_chat.programs import find_program
 
 MAX_BYTES = 74_994
-"""What is longer, in UTF-8, may be cut or dropped on its way: in base64 it makes a sequence of 100,000
-bytes, the most that hterm's osc52.sh sends, and terminals are known to take."""
+"""The longest text, in UTF-8, that is copied. In base64 it makes a sequence of 100,000 bytes, the limit of
+hterm's osc52.sh, which terminals are known to accept; longer ones may be cut or dropped on the way."""
 
 _PIECE_BYTES = 764  # screen 4.2.1 takes strings of 768 bytes, of which the wrapping is 4
-_TMUX_SECONDS = 3.0  # on a busy machine its client takes a while to start
+_TMUX_SECONDS = 3.0  # its client may start slowly on a busy machine
 _ESC = "\x1b"
 
 
 class _Between(Enum):
-    """Who stands between the program and the terminal."""
+    """The multiplexer between the program and the terminal."""
 
     NOBODY = auto()
     TMUX = auto()
@@ -41,19 +41,19 @@ class _Between(Enum):
 class Clipboard:
     """The clipboard of the terminal that `write` writes to.
 
-    `environ` says what that terminal is; `file` takes what is too long for a clipboard, None keeps
-    nothing. tmux is told beside the keys, which it may keep waiting: `settle` waits for that.
+    `environ` describes the terminal. Text that is too long for a clipboard is written to `file`, or dropped
+    if that is None. tmux may be slow, so it is called in the background; `settle` waits for that.
     """
 
     def __init__(self, write: Callable[[str], None], environ: Mapping[str, str], file: Path | None) -> None:
         self._write = write
         self._environ = environ
         self._file = file
-        self._next: str | None = None  # what tmux was not told yet
+        self._next: str | None = None  # the text not yet sent to tmux
         self._telling: asyncio.Task[None] | None = None
 
     def put(self, text: str) -> str:
-        """Copy `text`; return an empty text, or a line that says where it went instead."""
+        """Copy `text`; return an empty string, or a line that says where it went instead."""
         size = len(_bytes(text))
         if size > MAX_BYTES:
             return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
@@ -71,7 +71,7 @@ class Clipboard:
             await self._telling
 
     async def _tell_tmux(self) -> None:
-        """Send the copies to tmux one by one; of those that wait, only the last."""
+        """Send copies to tmux one by one; of several waiting, only the last."""
         while (text := self._next) is not None:
             self._next = None
             if not await _is_taken_by_tmux(text, self._environ):
@@ -92,7 +92,7 @@ def osc52(text: str, environ: Mapping[str, str]) -> str:
     plain = f"{_ESC}]52;c;{base64.b64encode(_bytes(text)).decode()}\a"
     match _between(environ):
         case _Between.TMUX:
-            # read by tmux itself, and passed on by it: whichever of the two is allowed
+            # both plain and wrapped, as tmux's settings may allow either
             return f"{plain}{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_ESC}\\"
         case _Between.SCREEN:
             starts = range(0, len(plain), _PIECE_BYTES)
@@ -106,13 +106,17 @@ def write_private(path: Path, content: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        if sys.platform != "win32":  # where the user's own folder is closed to others
-            os.fchmod(descriptor, 0o600)  # it may have been there, and open to others
+        if sys.platform != "win32":  # there, the user's own folder is closed to others
+            os.fchmod(descriptor, 0o600)  # the file may have existed, readable by others
         file.write(content)
 
 
 def _between(environ: Mapping[str, str]) -> _Between:
-    """Over ssh only TERM tells. `screen` may be tmux as well, and prints a wrapping that is not its own."""
+    """Return the multiplexer named by the environment.
+
+    Over ssh only TERM is left. TERM `screen` may also be tmux, and each prints the other's wrapping, so it
+    counts as none.
+    """
     if environ.get("TMUX") or environ.get("TERM", "").startswith("tmux"):
         return _Between.TMUX
     return _Between.SCREEN if environ.get("STY") else _Between.NOBODY

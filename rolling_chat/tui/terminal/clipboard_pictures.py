@@ -1,4 +1,4 @@
-"""Pictures on the user's clipboard, read with the program that the system has for it."""
+"""Pictures on the user's clipboard, read with whichever program the system has for that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from rolling_chat.programs import FOR_USER, find_program
 
 _SECONDS = 3.0
-_MAX_BYTES = 50_000_000  # what is larger is no picture that can be sent
+_MAX_BYTES = 50_000_000  # no larger picture can be sent
 _TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _APPLESCRIPT = "get the clipboard as «class PNGf»"
 _HEX = re.compile(rb"PNGf([0-9A-Fa-f]+)")
@@ -22,7 +22,7 @@ class ClipboardError(Exception):
 
 
 def read_picture(environ: Mapping[str, str], system: str = sys.platform) -> bytes:
-    """Return the picture on the clipboard; call it from a thread. Raises ClipboardError."""
+    """Return the picture on the clipboard; call it in a thread. Raises ClipboardError."""
     commands = list(_commands(environ, system))
     if not commands:
         raise ClipboardError(
@@ -39,7 +39,7 @@ def read_picture(environ: Mapping[str, str], system: str = sys.platform) -> byte
 
 
 def _commands(environ: Mapping[str, str], system: str) -> Iterator[list[str]]:
-    """Yield the commands that print the clipboard's picture, those of found programs only."""
+    """Yield commands that print the clipboard's picture, for installed programs only."""
     if system == "darwin":
         if program := find_program("pngpaste", environ):
             yield [program, "-"]
@@ -53,9 +53,9 @@ def _commands(environ: Mapping[str, str], system: str) -> Iterator[list[str]]:
 
 
 def _output(command: list[str], environ: Mapping[str, str]) -> bytes:
-    """Return what a command prints, up to a limit; nothing where it fails or takes too long."""
+    """Return a command's output, up to a limit; empty if it fails or takes too long."""
     try:
-        process = subprocess.Popen(  # noqa: S603  # a program of the system's, no shell
+        process = subprocess.Popen(  # noqa: S603  # a system program, no shell
             command,
             env={**environ, **FOR_USER},
             stdin=subprocess.DEVNULL,

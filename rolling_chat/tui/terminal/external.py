@@ -1,4 +1,4 @@
-"""Lending the terminal to another program: the user's editor or pager."""
+"""Lend the terminal to another program: the user's editor or pager."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from rolling_chat.text import one_line, without_controls
 
 _VARIABLES = {"editor": ("VISUAL", "EDITOR"), "pager": ("PAGER",)}
 _OTHERWISE = {"editor": ("sensible-editor", "nano", "vi", "notepad"), "pager": ("less -R", "more")}
-# ctrl+c and ctrl+\\ in the other program are meant for it alone, though the terminal sends them to both
+# ctrl+c and ctrl+\\ in the other program are meant only for it, but the terminal sends them to both
 _FOR_THE_OTHER = ("SIGINT", "SIGQUIT")
 
 
 class Lender(Protocol):
-    """A program that can lend its terminal: it draws nothing meanwhile, and comes back afterwards."""
+    """An app that can lend its terminal: it draws nothing meanwhile, and redraws afterwards."""
 
     def batch_update(self) -> AbstractContextManager[None]:
-        """Hold back what is drawn."""
+        """Postpone all drawing."""
         ...
 
     def suspend(self) -> AbstractContextManager[None]:
-        """Give the terminal back as it was before."""
+        """Restore the terminal to its state before the app."""
         ...
 
 
@@ -42,10 +42,10 @@ class ExternalError(Exception):
 
 
 async def edit_text(app: Lender, text: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Let the user edit `text` in $VISUAL, $EDITOR or an editor that is found; return the result.
+    """Let the user edit `text` in $VISUAL, $EDITOR or a known editor; return the result.
 
-    The file is theirs only (0600) and is deleted afterwards. Raises ExternalError where there is no
-    editor, or it fails; the text is then as it was.
+    The temporary file is readable only by the user (0600) and deleted afterwards. Raises ExternalError if
+    there is no editor or it fails; then nothing was changed.
     """
     command = _command(environ, "editor")
     with _file_of(text) as file:
@@ -68,9 +68,9 @@ async def edit_file(app: Lender, path: Path, environ: Mapping[str, str] = os.env
 
 
 async def page_text(app: Lender, text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Show `text` in $PAGER, or in less, its control characters as pictures. Raises ExternalError."""
+    """Show `text` in $PAGER, or else in less, with control characters made visible. Raises ExternalError."""
     command = _command(environ, "pager")
-    # a pager told to leave at once when all fits on one screen would show nothing
+    # with -F, less would quit at once if all fits on one screen, and show nothing
     stays = {"LESS": f"{environ.get('LESS', '-R')} -+F"}
     with _file_of(without_controls(text)) as file:
         file.chmod(0o400)
@@ -109,11 +109,11 @@ def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -
 async def _run(app: Lender, command: list[str], environ: Mapping[str, str], what: str) -> int:
     """Run a program in the terminal; return its exit code, negative for a signal.
 
-    What the app has to do goes on meanwhile, and is painted afterwards.
+    The app keeps working meanwhile, and paints afterwards.
     """
     try:
         with app.batch_update(), app.suspend(), _terminal_lent():
-            # nothing may be raised in here: the app would not come back
+            # raise nothing in here: the app would not resume
             ended = await asyncio.gather(_wait_for(command, environ), return_exceptions=True)
     except SuspendNotSupported as error:
         raise ExternalError("This terminal cannot be lent to another program.") from error
@@ -155,7 +155,7 @@ def _terminal_lent() -> Iterator[None]:
 
 
 def _not_for_us(*_: object) -> None:
-    """A function and not SIG_IGN, which the other program would inherit."""
+    """Ignore a signal; a function, because the other program would inherit SIG_IGN."""
 
 
 if sys.platform == "win32":
@@ -168,7 +168,7 @@ else:
     import termios
 
     def _terminal_modes() -> Callable[[], None]:
-        """Note how the terminal is set; return what sets it so again."""
+        """Save the terminal's modes; return a function that restores them."""
         stdin = sys.__stdin__
         if stdin is None:
             return lambda: None

@@ -1,4 +1,4 @@
-"""A terminal that goes away: noticed by asking, and left without spinning."""
+"""Loss of the terminal: detect it, and end the process without a busy loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 def terminal_is_gone() -> bool:
     """Return whether the terminal of this process has been closed.
 
-    Reading from it would then return nothing, forever.
+    A read would then return no data, forever.
     """
     stdin = sys.__stdin__
     if sys.platform == "win32" or stdin is None or not hasattr(select, "poll"):

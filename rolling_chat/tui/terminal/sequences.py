@@ -1,7 +1,7 @@
-"""What a terminal sends, cut into keys and whole control sequences; what is neither is dropped.
+"""Split terminal input into text, keys and complete control sequences, and drop everything else.
 
-Textual's parser types what it does not understand: a reply of the terminal, a sequence of more than 32
-characters, a mouse report in the old encoding. A line end in it would press Enter.
+Textual's parser treats what it does not understand as typed text: a terminal's reply, a sequence of more
+than 32 characters, a mouse report in the old encoding. A line end in it would press Enter.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _STRINGS = "P]_^X"  # DCS, OSC, APC, PM, SOS
 _STRING_END = re.compile("\x07|\x1b\\\\|[\x18\x1a]|\x1b(?=[^\\\\])|\x1b$")
 _MAX_LENGTH = 32  # Textual's own
 _MAX_HELD = 4_096
-_MAX_COLUMNS, _MAX_ROWS = 2_000, 1_000  # more is no terminal, and would take gigabytes to draw
-_KEY_WAIT = 0.1  # seconds after which an escape is the key
-_STRING_WAIT = 1.0  # seconds after which the end of a reply is waited for no longer
+_MAX_COLUMNS, _MAX_ROWS = 2_000, 1_000  # no real terminal is larger, and drawing it would take gigabytes
+_KEY_WAIT = 0.1  # seconds after which an escape is the Esc key
+_STRING_WAIT = 1.0  # seconds after which the rest of a reply is given up
 _PARSED = (_re_extended_key, _re_mouse_event, _re_terminal_mode_response, _re_cursor_position)
 
 
@@ -44,7 +44,7 @@ class Sequences:
         self._since = 0.0
 
     def take(self, data: str) -> Iterator[str]:
-        """Yield the parts of the input `data`, holding back an incomplete one."""
+        """Yield the parts of the input `data`, keeping an incomplete one for the next call."""
         data, self._held = self._held + data, ""
         at = 0
         while at < len(data):
@@ -67,7 +67,7 @@ class Sequences:
             at = end
 
     def overdue(self, *, now: bool = False) -> str:
-        """Return the input held back so long that nothing more can be expected; empty for none."""
+        """Return incomplete input that was kept too long to expect more; empty if there is none."""
         waited = time.monotonic() - self._since
         if self._in_string and (now or waited >= _STRING_WAIT):
             self._in_string, self._held = False, ""
@@ -109,7 +109,7 @@ def _end_of(data: str, at: int) -> int:
     if kind == ESC:
         return at + 1
     if kind in _STRINGS:
-        # whatever follows in the same moment makes it a string; ESC \ is an empty one
+        # anything that follows at once makes it a string; ESC \ is an empty one
         is_empty = data.startswith(ESC, at + 2)
         return -1 if at + 2 + is_empty >= len(data) else at + 2
     if kind != "[":
@@ -126,7 +126,7 @@ def _end_of(data: str, at: int) -> int:
 
 
 def _end_of_bytes(data: str, at: int) -> int:
-    """Behind as many bytes as an old mouse report has, in text that was decoded with `surrogateescape`."""
+    """Return the end of an old mouse report, in text decoded with `surrogateescape`; -1 if incomplete."""
     count = 0
     for end in range(at, len(data)):
         count += len(data[end].encode("utf-8", "surrogateescape"))

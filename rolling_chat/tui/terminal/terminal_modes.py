@@ -1,4 +1,4 @@
-"""The terminal's modes: taken before the screen is drawn, put back when the screen cannot do it."""
+"""The terminal's modes: saved before the screen is drawn, restored when the screen cannot do it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-# cancel a sequence that was cut off, end a frame; paste marks, size reports, mouse, focus reports off;
-# line wrap on; the kitty keyboard's flags, then the other screen (which has flags of its own) left; cursor on
+# cancel a truncated sequence, end a frame; paste marks, size reports, mouse and focus reports off; line wrap
+# on; pop the kitty keyboard flags, then leave the alternate screen (which has its own flags); cursor on
 _RESET = (
     b"\x18\x1b[?2026l\x1b[?2004l\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
 )
-_MAX_WRITE_SECONDS = 1.0  # a terminal that nobody reads from takes nothing, forever
+_MAX_WRITE_SECONDS = 1.0  # writing to a terminal that nobody reads would block forever
 
 
 class TerminalModes:
@@ -41,7 +41,7 @@ def _write_reset() -> None:
 if sys.platform == "win32":
 
     def _line_settings() -> list[Any] | None:
-        """Give none: a Windows console keeps a program's settings apart from the shell's."""
+        """Return None: a Windows console separates a program's settings from the shell's."""
         return None
 
     def _restore_line_settings(settings: list[Any]) -> None:

@@ -1,7 +1,7 @@
-"""A watch over the event loop, from a thread of its own.
+"""A watchdog thread for the event loop.
 
-A loop that no longer turns answers neither keys nor signals. So the thread logs the stacks of all threads
-once per stall, and sees to it that SIGTERM and SIGHUP end the process even then, the terminal restored.
+A stalled loop handles neither keys nor signals. So the thread logs the stacks of all threads once per stall,
+and ensures that SIGTERM and SIGHUP end the process even then, with the terminal restored.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from threading import RLock, Thread
 from types import FrameType
 
-STALL = 3.0  # seconds in which the loop has not turned
-MAX_QUIT = 15.0  # seconds that an orderly end may take after a signal
+STALL = 3.0  # seconds without a turn of the loop that count as a stall
+MAX_QUIT = 15.0  # seconds that an orderly shutdown may take after a signal
 _TICK = 0.25
 _STALLED = "the event loop has not turned"
 _ALARM: int = getattr(signal, "SIGALRM", 0)
@@ -29,9 +29,8 @@ _ALARM: int = getattr(signal, "SIGALRM", 0)
 class Watchdog:
     """A thread that watches the running event loop, and runs `actions` in it when their signals arrive.
 
-    Where the loop does not turn for `STALL` seconds, or the action has not ended the process after
-    `MAX_QUIT`, `restore` is called from the watching thread and the process ends. To be started and
-    stopped in the main thread.
+    If after a signal the loop stalls for `STALL` seconds, or the action has not ended the process within
+    `MAX_QUIT`, the watchdog calls `restore` and ends the process. Start and stop it in the main thread.
     """
 
     def __init__(
@@ -46,10 +45,10 @@ class Watchdog:
         self._restore = restore
         self._log_file = log_file
         self._beats = 0
-        self._signaled = 0  # the first signal that came, as the thread saw it
+        self._signaled = 0  # the first signal that the thread received
         self._came_last = 0
-        self._beats_before = 0  # when it came; the first is counted at the start
-        self._is_logged = False  # this stall
+        self._beats_before = 0  # beats at that signal; the first beat is counted at the start
+        self._is_logged = False  # the current stall is in the log
         self._writing = RLock()
         self._stopped = False
         self._thread = Thread(target=self._watch, name="watchdog", daemon=True)
@@ -61,12 +60,12 @@ class Watchdog:
         self._incoming.settimeout(_TICK)
         self._outgoing.setblocking(False)
         try:
-            # Python's own handlers wait for the main thread; these bytes come whatever it does
+            # Python's own handlers wait for the main thread; these bytes arrive regardless
             self._wakeup_before = signal.set_wakeup_fd(self._outgoing.fileno(), warn_on_full_buffer=False)
             self._handlers_before = {
                 number: signal.signal(number, self._came) for number in (*self._actions, _ALARM) if number
             }
-        except ValueError:  # not the main thread: no signals, but the stacks
+        except ValueError:  # not the main thread: no signals, only stacks
             self._wakeup_before, self._handlers_before = -1, {}
         self._beat()
         self._thread.start()
@@ -94,12 +93,12 @@ class Watchdog:
         """Handle a signal in the main thread, even while the event loop is blocked."""
         has_turned = self._beats != self._beats_before
         if number == _ALARM:
-            # not by the clock: it goes on while the whole process is stopped
+            # compare beats, not times: the clock continues while the whole process is suspended
             if not has_turned:
                 self._end(self._came_last, _STALLED)
         elif has_turned:
             self._came_last, self._beats_before = number, self._beats
-            _set_alarm(STALL)  # no other thread may get its turn: a regular expression keeps the interpreter
+            _set_alarm(STALL)  # the thread may never run: a regular expression holds the GIL
 
     # -- in the watching thread
 
@@ -108,7 +107,7 @@ class Watchdog:
         while not self._stopped:
             self._take_signals()
             now = time.monotonic()
-            # while the whole process was stopped no time has passed
+            # do not count time during which the whole process was suspended
             passed, at = min(now - at, 2 * _TICK), now
             waited += passed if self._signaled else 0.0
             if self._beats != beats:
@@ -133,7 +132,7 @@ class Watchdog:
                     self._loop.call_soon_threadsafe(self._actions[number])
 
     def _log_stacks(self) -> None:
-        # both threads may come here at once, and the second ends the process: not amid what the first writes
+        # two threads may get here at once; the second, which ends the process, waits for the first's output
         is_mine = self._writing.acquire(timeout=STALL)
         try:
             if not self._is_logged:
