@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # typing's own costs 10 ms at every start
 if TYPE_CHECKING:
     from typing import Any
 
-# imported when they are first used, by name: what is below must not seem to need what is above
+# imported by name on first use: to import-linter, this package must not depend on the layers above it
 _MODULES = {
     "Answer": "rolling_chat.api",
     "ChatError": "rolling_chat.agent",
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """Read the version when it is asked for: importlib.metadata costs 50 ms at every start."""
+    """Return the version, imported only on demand: importlib.metadata would cost 50 ms at every start."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:

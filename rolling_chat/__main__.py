@@ -13,7 +13,7 @@ from rolling_chat.gc_tuning import look_seldom
 def main() -> None:
     """Run the command line and exit with its code."""
     look_seldom()
-    from rolling_chat.cli import run  # noqa: PLC0415  # the interpreter is up before anything of ours loads
+    from rolling_chat.cli import run  # noqa: PLC0415  # after tuning the garbage collector
 
     code = run(sys.argv[1:])
     sandbox = sys.modules.get("rolling_chat.tools.sandbox.sandbox")
@@ -23,11 +23,11 @@ def main() -> None:
 
 
 def _end_now(code: int) -> NoReturn:
-    """End without the interpreter's own end.
+    """End the process without the interpreter's shutdown.
 
-    There a destructor of litellm's imports, and waits forever where a thread that was cut off in the
-    middle of an import has the lock; and freeing every object takes time for nothing. All is restored,
-    closed and flushed by now but what is written here.
+    During shutdown a destructor of litellm runs an import, and waits forever if a thread that was killed
+    during an import holds the lock; and freeing every object takes time for nothing. Everything else is
+    restored, closed and flushed by now; only the standard streams are flushed here.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):

@@ -55,9 +55,9 @@ __all__ = ["Answer", "OpenChat", "begin_chat", "open_chat", "parsed_arguments", 
 
 @dataclass(slots=True)
 class Answer:
-    """What a turn came to: the text of its last reply, what it used and called, and how it ended.
+    """The result of a turn: the text of its last reply, its usage and tool calls, and how it ended.
 
-    `error` is one line where it failed. `report` says what became of every message in the last prompt.
+    `error` is one line if it failed. `report` contains the fate of every message in the last prompt.
     """
 
     text: str = ""
@@ -70,11 +70,11 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the model has answered, be it cut at its output limit."""
+        """Whether the model has answered, even if the answer was cut at its output limit."""
         return self.outcome in (Outcome.DONE, Outcome.CUT)
 
     def fold(self, event: Event) -> None:
-        """Take in one event of the turn."""
+        """Update the answer with one event of the turn."""
         match event:
             case PromptPlanned(report):
                 self.report, self._partial = report, ""
@@ -98,14 +98,14 @@ class Answer:
 
 
 class OpenChat:
-    """An open session: ask and be answered, or follow a turn event by event. A context manager."""
+    """An open session: ask for whole answers, or follow a turn event by event. A context manager."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
 
     @property
     def session_id(self) -> str:
-        """The id by which the session can be resumed, if it is saved."""
+        """The id with which the session can be resumed, if it is saved."""
         return self.chat.session.info.id
 
     @property
@@ -114,14 +114,13 @@ class OpenChat:
         return self.chat.session.model
 
     def report(self) -> PromptReport:
-        """Return the report of the next request: its size, and what becomes of every message."""
+        """Return the report of the next request: its size, and the fate of every message."""
         return self.chat.session.preview.report()
 
     async def ask(self, text: str, *, mentions: bool = False) -> Answer:
         """Send `text`, and return the answer once the turn is over; a failed turn is an answer, too.
 
-        With `mentions`, the files that it names with `@` are attached. Raises ChatError where it cannot be
-        sent at all.
+        With `mentions`, files that it names with `@` are attached. Raises ChatError if it cannot be sent.
         """
         answer = Answer()
         async with aclosing(self.send(text, mentions=mentions)) as events:
@@ -132,7 +131,7 @@ class OpenChat:
     def send(self, text: str, *, mentions: bool = False) -> AsyncGenerator[Event]:
         """Send `text` and yield the events of the turn (`rolling_chat.events`); the last is TurnEnded.
 
-        Raises ChatError as `ask` does. Whoever stops listening stops the turn.
+        Raises ChatError as `ask` does. Closing the generator stops the turn.
         """
         return self.chat.send(marked(text) if mentions else without_marks(text))
 
@@ -141,7 +140,7 @@ class OpenChat:
         self.chat.stop()
 
     async def close(self) -> list[str]:
-        """Close the session and its connections; end what commands left running, and return what that was."""
+        """Close the session and its connections; end and return processes that commands left running."""
         await self.chat.session.summaries.settled()
         running = BACKGROUND.running()
         await BACKGROUND.end_all()
@@ -173,13 +172,13 @@ def open_chat(
     ask: AskPermission | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> OpenChat:
-    """Open a new session in `folder`, or with `resume` the one whose id begins so.
+    """Open a new session in `folder`, or with `resume` the one whose id begins with it.
 
-    Settings and keys are those of the program: its `config.toml`, and `environ` (the process's own);
-    `settings` win over them, by dotted keys such as "context.enabled", and so do `overrides`, written as
-    after `-c`. The folder's own instructions and settings are read if the user trusted them, or with `trust`.
-    Without `save` the session is in memory only.
-    `ask` answers for tools that need approval. Raises ChatError and SettingsError, each with one line.
+    Settings and keys are the program's: from its `config.toml` and `environ` (default: the process's own).
+    They are overridden by `settings`, with dotted keys such as "context.enabled", and by `overrides`, in the
+    syntax of `-c`. The folder's own instructions and settings are read if the user trusted them, or with
+    `trust`. Without `save` the session is in memory only. `ask` is called for tools that need approval.
+    Raises ChatError and SettingsError, each with one line.
     """
     environ = dict(os.environ) if environ is None else environ
     paths, place = find_paths(environ), Path(folder).resolve()
@@ -223,14 +222,14 @@ def begin_chat(
     ask: AskPermission | None = None,
     needs_model: bool = False,
 ) -> Chat:
-    """Open `session`, or a new one, with a model and perhaps the address of its server.
+    """Open `session`, or a new one, with a model and optionally the address of its server.
 
-    With `needs_model` the demo is not taken for want of another model. Raises ChatError, and ProviderError
-    where the server at `api_base` does not say which model it has.
+    With `needs_model`, a missing model is an error instead of a fallback to the demo. Raises ChatError, and
+    ProviderError if the server at `api_base` does not report its model.
     """
     runtime.api_base = api_base if api_base != PROVIDERS_OWN else ""
     settings = runtime.settings
-    # a switch given for this run wins over the one that the session was left with
+    # a switch on the command line overrides the session's own state
     given = settings.origins.get("context.enabled") == COMMAND_LINE
     return Chat.open(
         runtime,
@@ -244,7 +243,7 @@ def begin_chat(
 
 
 def parsed_arguments(arguments: str) -> Json:
-    """Return the arguments of a tool call as the value that they are, or as text where they are no JSON."""
+    """Return the arguments of a tool call as a parsed value, or as text if they are not JSON."""
     try:
         return read_json(arguments or "{}")
     except ValueError:
@@ -252,14 +251,14 @@ def parsed_arguments(arguments: str) -> Json:
 
 
 def _choose_model(runtime: Runtime, model: str, session: SessionInfo | None) -> str:
-    """Return the model that was named, or the one that the server at the given address has.
+    """Return the named model, or the one served at the given address.
 
-    Empty: the session's own, or what settings and environment choose.
+    Empty: use the session's own, or the choice of settings and environment.
     """
     if not runtime.api_base:
         return model
     if model:
-        # a bare name at an address of its own is a server that speaks OpenAI's language
+        # a bare name with an address of its own means an OpenAI-compatible server
         return model if "/" in model else f"openai/{model}"
     if session is not None and session.model and not ModelRef.parse(session.model).is_demo:
         return ""

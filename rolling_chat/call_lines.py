@@ -1,4 +1,4 @@
-"""Tool calls as people read them: one line each."""
+"""Tool calls formatted for people, one line each."""
 
 from __future__ import annotations
 

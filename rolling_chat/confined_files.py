@@ -17,7 +17,7 @@ CAN_WALK = os.open in os.supports_dir_fd and _NO_LINK > 0
 def walk_to(path: Path, folder: Path, last: int = 0) -> int:
     """Open a resolved path below `folder` for reading, one folder at a time; return the descriptor.
 
-    A pipe does not keep us waiting. `last` are more flags for the path itself. Raises OSError.
+    Does not block on a pipe. `last` are additional flags for the path itself. Raises OSError.
     """
     flags = os.O_RDONLY | CLOSED_TO_CHILDREN | getattr(os, "O_BINARY", 0)
     if not CAN_WALK:
@@ -36,7 +36,7 @@ def walk_to(path: Path, folder: Path, last: int = 0) -> int:
 
 
 def is_file_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path leads to a regular file below a resolved folder; nothing is opened."""
+    """Return whether a path leads to a regular file below a resolved folder, without opening it."""
     try:
         found = path.resolve(strict=True)
         return found.is_relative_to(folder) and stat.S_ISREG(found.stat().st_mode)
@@ -44,10 +44,10 @@ def is_file_inside(path: Path, folder: Path) -> bool:
         return False
 
 
-def read_inside(path: Path, folder: Path, most: int) -> bytes:
-    """Read the first `most` bytes of a regular file below a resolved folder.
+def read_inside(path: Path, folder: Path, max_bytes: int) -> bytes:
+    """Read the first `max_bytes` bytes of a regular file below a resolved folder.
 
-    Raises OSError for anything else: what lies outside, also by a symlink, a pipe, a device.
+    Raises OSError for anything else: a file outside, even by a symlink, a pipe, a device.
     """
     try:
         found = path.resolve(strict=True)
@@ -55,10 +55,10 @@ def read_inside(path: Path, folder: Path, most: int) -> bytes:
         raise OSError(str(error)) from None
     if not found.is_relative_to(folder):
         raise OSError("outside of its folder")
-    if not stat.S_ISREG(found.stat().st_mode):  # to open a device may do something
+    if not stat.S_ISREG(found.stat().st_mode):  # opening a device may have effects
         raise OSError("not a regular file")
     descriptor = walk_to(found, folder)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("not a regular file")
-        return file.read(most)
+        return file.read(max_bytes)

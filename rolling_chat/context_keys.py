@@ -1,4 +1,4 @@
-"""The keys of `[context]`, each with its default and its range: once, for settings and pipeline alike."""
+"""The keys of `[context]`, each with its default and range, shared by settings and pipeline."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ContextKeys:
         project=True,
         help="How old turns are summarized: not, by rules, or by a model.",
     )
-    # another model may be another company's server: not for a project to choose
+    # another model may mean another company's server, so a project must not choose it
     summary_model: str = key("", str, help="The model that summarizes. Empty: the chat's own.")
     max_tool_result_tokens: int = size(8000, least=1, help="What the model sees of one result at most.")
     tool_result_truncation: Truncation = key(

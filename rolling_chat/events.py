@@ -1,4 +1,4 @@
-"""What an agent turn tells whoever listens; the screen and `-p` know nothing else of it."""
+"""The events of an agent turn; the screen and `-p` know a turn only by them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Outcome(StrEnum):
     """How a turn ended."""
 
     DONE = "done"
-    CUT = "cut"  # the answer reached its output limit: `Chat.carry_on` goes on
-    BROKEN = "broken"  # the answer broke off and what came is kept: `Chat.carry_on` goes on
+    CUT = "cut"  # the answer reached its output limit; `Chat.carry_on` continues it
+    BROKEN = "broken"  # the answer broke off and its beginning is kept; `Chat.carry_on` continues it
     CANCELLED = "cancelled"
     FAILED = "failed"
     FULL = "full"  # the prompt does not fit: nothing was sent
@@ -45,8 +45,8 @@ class PermissionAnswer:
 class PermissionRequest:
     """A call that needs permission.
 
-    `detail` is exactly what would be done (the whole command, or the diff of files with `is_diff`), `rule`
-    what an answer for the session or the folder would allow, None where there is no such answer.
+    `detail` is the exact action (the whole command, or with `is_diff` the diff of files). `rule` is the rule
+    that an answer for the session or the folder would add; None if there is no such answer.
     """
 
     call: ToolCall
@@ -70,10 +70,10 @@ class Attach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttachmentQuestion:
-    """A file that the user mentioned and that is not attached unasked: it is outside the folder, or large.
+    """A mentioned file that needs the user's approval because it is outside the folder, or large.
 
-    `path` is where it is, with all symlinks followed. `tokens` is its size where it was read, which it is not
-    before one outside was approved. `has_pieces`: the model could read it in pieces.
+    `path` is its resolved path. `tokens` is its size, 0 if it was not read; a file outside is read only
+    after approval. `has_pieces`: the model could read it in pieces.
     """
 
     name: str
@@ -88,7 +88,7 @@ AskAttachment: TypeAlias = Callable[[AttachmentQuestion], Awaitable[Attach]]
 
 @dataclass(frozen=True, slots=True)
 class SpendingQuestion:
-    """A request that may cost more than the user's limit: one line about it, and the limit in US dollars."""
+    """A request that may exceed the user's cost limit: one line about it, and the limit in US dollars."""
 
     line: str
     limit: float
@@ -98,19 +98,19 @@ AskSpending: TypeAlias = Callable[[SpendingQuestion], Awaitable[bool]]
 
 
 ReadUnsaved: TypeAlias = Callable[[Path], Awaitable[str | None]]
-"""Returns the text of a file as an editor has it with changes that are not saved; None for any other file."""
+"""Returns the text of a file that an editor has open with unsaved changes; None for any other file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The user's message is stored and the turn runs."""
+    """The user's message was stored and the turn began."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """A message that the user wrote while the turn runs is stored; the next request has it."""
+    """A message that the user wrote during the turn was stored; the next request contains it."""
 
     message: Message
 
@@ -133,7 +133,7 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RetryWaiting:
-    """A request failed temporarily and is sent again in `delay` seconds, for `left` more at most."""
+    """A request failed temporarily and is retried in `delay` seconds; retries end after `left` seconds."""
 
     attempt: int
     left: float
@@ -159,7 +159,7 @@ class TextAdded:
 
 @dataclass(frozen=True, slots=True)
 class CallForming:
-    """The model is writing a tool call: its name, and how many characters of arguments so far."""
+    """The model is writing a tool call: its name, and the number of characters of arguments so far."""
 
     reply_id: str
     name: str
@@ -198,7 +198,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """A running tool wrote output: its newest lines, and how many bytes it wrote so far."""
+    """A running tool wrote output: its newest lines, and the number of bytes written so far."""
 
     call: ToolCall
     newest: str
@@ -207,7 +207,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """An event of the turn that a running `task` call has in a session of its own, named by its id."""
+    """An event from the turn of a running `task` call, which has a session of its own."""
 
     call: ToolCall
     session_id: str
@@ -235,7 +235,7 @@ class Noticed:
 class TurnEnded:
     """The turn is over and the conversation well-formed; `error` is one line for the user.
 
-    `cache_misses` are the requests that the provider's cache did not serve: why, and the tokens read anew.
+    `cache_misses` are the requests that missed the provider's cache: the cause, and the tokens read again.
     """
 
     outcome: Outcome
@@ -247,30 +247,30 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBegan:
-    """A summary of older messages is being made; nobody waits for it."""
+    """A summary of older messages is being made in the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryEnded:
-    """No summary is being made any more; `notice` is one line for the user, mostly empty."""
+    """The summary in the background ended; `notice` is one line for the user, usually empty."""
 
     notice: str = ""
 
 
 SummaryEvent: TypeAlias = SummaryBegan | SummaryEnded
-"""What a session reports of its summaries, between turns and within them."""
+"""An event of a session's summaries, between turns and within them."""
 
 
 @dataclass(slots=True)
 class Listener:
-    """Callbacks by which a chat asks and informs the screen outside of a turn's events.
+    """Callbacks with which a chat asks and informs the screen outside of a turn's events.
 
-    `ask` is asked for permission, None refuses what needs it; `ask_attachment` is asked about mentioned
-    files, None refuses those outside the folder and attaches large ones; `ask_spending` is asked before a
-    limit of cost is passed, None sends nothing more. `unsaved` knows the files that the user has open in an
-    editor, None where there is none. `on_older` gets the messages that
-    are read above the newest ones of a long session, `on_summary` learns when a summary is being made.
-    `on_server` gets a line about an MCP server, empty where only the tools that it offers have changed.
+    `ask` decides on permission; without it, calls that need permission are refused. `ask_attachment` decides
+    on mentioned files; without it, those outside the folder are refused and large ones attached.
+    `ask_spending` decides whether to exceed a cost limit; without it, nothing more is sent. `unsaved` returns
+    unsaved text from the user's editor, if there is one. `on_older` gets older messages of a long session as
+    they are read, `on_summary` the events of summaries, and `on_server` a line about an MCP server, empty if
+    only its tools have changed.
     """
 
     ask: AskPermission | None = None
@@ -303,4 +303,4 @@ Event: TypeAlias = (
 )
 
 Emit: TypeAlias = Callable[[Event], Awaitable[None]]
-"""Hands an event to the listener; waits while the listener is far behind."""
+"""Passes an event to the listener; waits while the listener is far behind."""

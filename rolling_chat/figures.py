@@ -1,4 +1,4 @@
-"""Figures as people read them: tokens, shares, money, ages."""
+"""Format figures for people: tokens, shares, money, ages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def tokens(count: int) -> str:
 
 
 def rounded(count: int) -> int:
-    """Round an estimate to two figures, which is all that it can promise."""
+    """Round an estimate to two significant figures, which is all its precision."""
     return int(round(count, -max(0, len(str(count)) - 2)))
 
 
@@ -44,7 +44,7 @@ def cost(dollars: float | None) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Format an amount in US dollars, a small one with the digits it needs: `$0.00`, `$0.0042`, `$1.25`."""
+    """Format an amount in US dollars, small ones with two significant digits: `$0.0042`, `$1.25`."""
     if 0 < amount < 0.01:
         return f"${amount:.2g}" if amount >= 0.0001 else "<$0.0001"
     return f"${amount:,.2f}"

@@ -1,4 +1,4 @@
-"""Memory: garbage looked for when nobody waits, and what is freed given back to the system."""
+"""Memory tuning: collect garbage when nobody waits, and return freed memory to the system."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
-# Objects made before the youngest are looked through, and how often the older are. By default the
-# imports of a start are looked through again and again for nothing, a tenth of its time. A command that runs
-# once makes few more; on a screen each look must be short, also while it starts.
+# Thresholds of the three generations. With Python's defaults, a tenth of the startup time goes into
+# collections that find nothing. A command that runs once creates few objects after that; on a screen each
+# collection must be short, also during startup.
 _FOR_ONE_RUN = (100_000, 50, 20)
 _AT_THE_START = (20_000, 50, 20)
-# Then a look must be short: some 20,000 of the objects that a screen is painted with take 10 to 50 ms,
-# and a full look 60 to 200 ms. By default that comes every few seconds of streaming; here it waits until
-# nobody types (`tidy_up`), or for as much as hours leave behind.
+# After startup, collections must be short: 20,000 objects of a painted screen take 10 to 50 ms, a full
+# collection 60 to 200 ms. With the defaults that happens every few seconds of streaming; here it waits until
+# nobody types (`tidy_up`), or until hours of garbage have accumulated.
 _WHILE_KEYS_ARE_TYPED = (2_000, 5, 1_000)
-_WORTH_A_FULL_LOOK = 30  # looks at the middle generation, some 300,000 objects that stayed
-_WORTH_IT_WHILE_WAITING = 100  # likewise, while the user waits for the model anyway
-# glibc takes blocks above this from the system one by one, and gives them back when they are freed. Of
-# itself it raises that to 32 MB once such blocks were freed: after a copy of a long session, 30 MB stayed.
+_WORTH_A_FULL_LOOK = 30  # collections of the middle generation, some 300,000 surviving objects
+_WORTH_IT_WHILE_WAITING = 100  # the same, while the user waits for the model anyway
+# glibc maps larger blocks individually, and unmaps them when they are freed. Left alone, it raises this
+# threshold to 32 MB after the first such frees: after a copy of a long session, 30 MB stayed allocated.
 _MMAP_THRESHOLD, _MMAP_BYTES = -3, 262_144
 
 
 def look_seldom() -> None:
-    """Make Python's garbage collector run less often, and let freed memory go back to the system."""
+    """Make Python's garbage collector run less often, and return freed memory to the system."""
     gc.set_threshold(*_FOR_ONE_RUN)
     if (mallopt := _of_libc("mallopt")) is not None:
         mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
@@ -43,7 +43,7 @@ def spare_what_is_loaded() -> None:
 
 
 def tidy_up(*, is_waiting: bool = False) -> None:
-    """Run a garbage collection if much was allocated since, and give back what it freed; for idle moments.
+    """Run a garbage collection if many objects accumulated, and return the memory; for idle moments.
 
     `is_waiting`: the user waits for the model, and may type meanwhile.
     """
@@ -67,7 +67,7 @@ def _of_libc(name: str) -> Callable[..., int] | None:
 def kept_to_the_end() -> Iterator[None]:
     """Suspend garbage collection in a block, and exempt what the block creates.
 
-    Else a quarter of the import's time goes into looking, and a second at the end of the program.
+    Otherwise collections take a quarter of an import's time, and a second at the end of the program.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Close this process to others of the same user: its memory and its environment hold keys."""
+"""Protect this process from others of the same user: its memory and environment contain keys."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 def close_process() -> bool:
     """Forbid the user's other processes to read this process's memory; return whether that worked.
 
-    On Linux the kernel then gives `/proc/PID/environ` and `/proc/PID/mem` to root alone, lets no debugger
-    attach, and writes no core dump. A program that is started from here begins open again. Elsewhere nothing
-    is done.
+    On Linux, only root can then read `/proc/PID/environ` and `/proc/PID/mem`, no debugger can attach, and no
+    core dump is written. Child processes are not protected. On other systems this does nothing.
     """
     if sys.platform != "linux":
         return False
-    import ctypes  # noqa: PLC0415  # no other start should wait for it
+    import ctypes  # noqa: PLC0415  # imported only by starts that need it
 
     try:
         done = bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)

@@ -1,6 +1,4 @@
-"""Values that are made when they are read: sequences whose entries are, texts that stay elsewhere, and the
-public names of a package.
-"""
+"""Values created on first use: sequence entries, texts read from their owner, a package's public names."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ Entry = TypeVar("Entry")
 
 
 class Lazily(Sequence[Entry]):
-    """A sequence of `count` entries, each made from its index when it is first read, and kept."""
+    """A sequence of `count` entries, each created from its index on first read, and kept."""
 
     __slots__ = ("_count", "_made", "_make")
 
@@ -55,7 +53,7 @@ class HasText(Protocol):
 
 
 class LazyText:
-    """A text that is read from its owner whenever it is needed, so that it is in memory once."""
+    """A text that is read from its owner whenever it is needed, so that memory holds only one copy."""
 
     __slots__ = ("_owner",)
 
@@ -73,9 +71,9 @@ class LazyText:
 
 
 def public_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for `package` that imports a public name when it is first used.
+    """Return a `__getattr__` for `package` that imports a public name on first use.
 
-    `modules` are the modules of the names, below the package if they begin with a dot.
+    `modules` maps names to their modules, relative to the package if they begin with a dot.
     """
 
     def get(name: str) -> Any:

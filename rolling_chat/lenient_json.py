@@ -1,4 +1,4 @@
-"""Read JSON from outside: every failure is a ValueError, and what was read can be written again."""
+"""Read foreign JSON: every failure is a ValueError, and every value read can be written again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import NoReturn
 from rolling_chat.messages import Json
 
 MAX_DEPTH = 100
-"""Objects and lists inside each other. Deeper ones are nobody's arguments, and break whoever walks
-them by recursion: Python's own writer and `repr`, and the servers that they are sent back to."""
+"""The deepest nesting of objects and lists. No real arguments are deeper, and recursive code fails on
+deeper ones: Python's own writer and `repr`, and the servers that they are sent back to."""
 
 
 def read_json(text: str | bytes) -> Json:
-    """Return the value of `text`. Raises ValueError, and nothing else, where it cannot be used.
+    """Return the value of `text`. Raises ValueError, and nothing else, if it cannot be used.
 
-    Besides text that is not JSON, that is: NaN and infinite numbers, which Python reads but no server takes,
-    numbers of thousands of digits, and what is nested deeper than MAX_DEPTH.
+    That includes text that is not JSON, NaN and infinite numbers, which Python reads but no server accepts,
+    numbers of thousands of digits, and nesting deeper than MAX_DEPTH.
     """
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -60,9 +60,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _is_deeper(value: Json, most: int) -> bool:
+def _is_deeper(value: Json, max_depth: int) -> bool:
     level = _nested([value])
-    for _ in range(most):
+    for _ in range(max_depth):
         if not level:
             return False
         level = _nested(inner for outer in level for inner in _inside(outer))

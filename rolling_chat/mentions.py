@@ -1,7 +1,7 @@
 """Mentions: files that a user names with `@` in typed text, such as `@src/x.py:10-20` or `@"a b.txt"`.
 
-An `@` that was typed becomes `MARK`, a character that no keyboard has and that is dropped from everything
-that comes in. So a mention in pasted, piped or recalled text is never one: it has a plain `@`.
+A typed `@` becomes `MARK`, a character that no keyboard has and that is removed from all input. So an `@` in
+pasted, piped or recalled text stays a plain `@` and never names a file.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 MARK = "\U0010fff2"
 NOT_TYPED = "\U0010fff3"
-"""Stands for a `!` at the beginning of a text that was pasted there: it runs nothing."""
+"""Replaces a `!` pasted at the beginning of a text, which must not run a command."""
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)+"(?::\d+(?:-\d*)?)?'
-_OURS = "\U0010fff0-\U0010fff3"  # characters that stand for something in the prompt box
+_OURS = "\U0010fff0-\U0010fff3"  # characters with a meaning in the prompt box
 _MENTION = re.compile(f"{MARK}({_QUOTED}|[^\\s{_OURS}]+)")
 _BEING_TYPED = re.compile(f'{MARK}("(?:[^"\\\\\n{MARK}]|\\\\.)*|[^\\s"{MARK}][^\\s{MARK}]*|)$')
 _BEFORE = r"(?<![^\s(\[{'\"])"
@@ -25,7 +25,7 @@ _PLAIN_PATH = re.compile(r"[^\s\"'`\\:,;!?()\[\]{}<>@]+")
 _PATH = re.compile(r"[^/]/[^/]|^[~.]*/.|\w\.\w+$")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _AFTER = ".,;:!?)]}>'\""  # what may follow a path in a sentence
-_OPENS = " \t\n([{'\""  # what an `@` may follow
+_OPENS = " \t\n([{'\""  # an `@` may follow these
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _CODES = {char: name for name, char in _ESCAPES.items()}
@@ -33,7 +33,7 @@ _CODES = {char: name for name, char in _ESCAPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A path as the user named it, and the lines of it: from `first` to `last`; 0: all, or to the end."""
+    """A path as the user wrote it, and its lines `first` to `last`; `first` 0 is all, `last` 0 the end."""
 
     path: str
     first: int = 0
@@ -41,12 +41,12 @@ class Mention:
 
     @property
     def spelled(self) -> str:
-        """The mention as it is typed after the `@`, quoted where it has to be."""
+        """The mention as typed after the `@`, quoted if necessary."""
         return f"{_spelled_path(self.path)}{self.lines}"
 
     @property
     def lines(self) -> str:
-        """The lines as they are typed: `:10-20`, `:10-`, `:10`; empty for all."""
+        """The lines as typed: `:10-20`, `:10-`, `:10`; empty for all."""
         if not self.first:
             return ""
         last = "" if self.last == self.first else f"-{self.last or ''}"
@@ -55,30 +55,30 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mention in a text, from `start` to `end`, and what it may mean: the longest path first."""
+    """A mention in a text: its start, and its possible readings with their ends, longest path first."""
 
     start: int
     readings: tuple[tuple[Mention, int], ...]  # each with its end
 
     @property
     def is_path(self) -> bool:
-        """Whether it can hardly mean anything but a file: it has a slash or a suffix."""
+        """Whether it almost certainly means a file: it has a slash or a suffix."""
         return _PATH.search(self.readings[-1][0].path) is not None
 
     @property
     def shown(self) -> str:
-        """The mention as it is shown where there is no such file."""
+        """The mention as shown when there is no such file."""
         return f"@{self.readings[-1][0].spelled}"
 
 
 def find(text: str) -> Iterator[Place]:
-    """Return the places of marked mentions."""
+    """Yield the places of marked mentions."""
     for match in _MENTION.finditer(text):
         yield Place(match.start(), tuple(_readings(match[1], match.start(1))))
 
 
 def being_typed(before: str) -> tuple[int, str] | None:
-    """Return where the mention begins that ends `before`, the text up to the cursor, and its path so far."""
+    """Return start and path of the unfinished mention at the end of `before`, the text up to the cursor."""
     match = _BEING_TYPED.search(before)
     if match is None:
         return None
@@ -87,14 +87,14 @@ def being_typed(before: str) -> tuple[int, str] | None:
 
 
 def begins(before: str) -> bool:
-    """Return whether an `@` typed after `before` begins a mention: not in a word, a command or code."""
+    """Return whether an `@` typed after `before` begins a mention: never in a word, a command or code."""
     if before.startswith(("/", "!")) or (before and before[-1] not in _OPENS):
         return False
     return before.count("```") % 2 == 0 and before.rpartition("\n")[2].replace("```", "").count("`") % 2 == 0
 
 
 def marked(text: str) -> str:
-    """Mark what may be mentions in typed text; an e-mail address and code have none."""
+    """Mark possible mentions in typed text, but none in e-mail addresses and code."""
     code = [match.span() for match in _CODE.finditer(text)]
 
     def mark(match: re.Match[str]) -> str:
@@ -104,7 +104,7 @@ def marked(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text as it is read: every mark is an `@`."""
+    """Return text for display: every mark becomes its plain character."""
     return text.replace(MARK, "@").replace(NOT_TYPED, "!")
 
 
@@ -114,7 +114,7 @@ def without_marks(text: str) -> str:
 
 
 def remarked(text: str, spelled: list[str]) -> str:
-    """Mark the mentions that are `spelled` so, each at the first place that has it."""
+    """Mark the mentions with these spellings, each at its first occurrence."""
     text = without_marks(text)
     for one in sorted(spelled, key=len, reverse=True):
         text = re.sub(rf"{_BEFORE}@{re.escape(one)}(?!\w)", lambda match: MARK + match[0][1:], text, count=1)
@@ -160,7 +160,7 @@ def _escaped(char: str) -> str:
     code = ord(char)
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
-    # a byte that is not text, as Python hands it to the system
+    # a byte that is not text, as Python's surrogateescape represents it
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else char
 
 

@@ -1,4 +1,4 @@
-"""A message as text and as numbered lines: what it says, then the calls that it makes."""
+"""A message as text and as numbered lines: its content, then its tool calls."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RECALL = "recall"
 """The name of the tool that reads the conversation back."""
 
 ROOM_MARK = "[room: "
-"""What the line begins with that tells the model how much room is left, with a message or a result."""
+"""The beginning of the line, at the end of a message or result, that tells the model the room left."""
 
-LONGEST_LINE = 500  # characters; a longer line is several, so that every part of a text can be asked for
+LONGEST_LINE = 500  # characters; longer lines are broken up, so that every part of a text can be requested
 
 _ROOM_LINE = re.compile(rf"\n*^{re.escape(ROOM_MARK)}about [^\]\n]*\]$", re.MULTILINE)
 
@@ -33,12 +33,12 @@ def speaker_of(message: Message) -> str:
 
 
 def without_room_line(text: str) -> str:
-    """Return the text of a message without the line about the room that was left then."""
+    """Return the text of a message without the line about the room left."""
     return _ROOM_LINE.sub("", text) if ROOM_MARK in text else text
 
 
 def without_recall(message: Message) -> Message:
-    """Return the message as it is searched: what it asked of `recall` are the words of a question."""
+    """Return the message without calls of `recall`: a search must not find the words of earlier searches."""
     if all(call.name != RECALL for call in message.tool_calls):
         return message
     return replace(message, tool_calls=tuple(call for call in message.tool_calls if call.name != RECALL))
@@ -47,7 +47,7 @@ def without_recall(message: Message) -> Message:
 def piece_text(message: Message) -> str:
     """Return all text of a message: its content, then its tool calls with their arguments.
 
-    Arguments that are text of several lines stand as lines; images and other parts are named.
+    Multiline arguments keep their lines; images and other parts are named.
     """
     parts = [*_content(message.content), *(_call(call) for call in message.tool_calls)]
     return "\n".join(part for part in parts if part)

@@ -1,6 +1,6 @@
-"""Validate messages from other programs: make every field the type that OpenAI's format says.
+"""Validate messages from other programs: convert every field to its type in OpenAI's format.
 
-Order and pairing are not looked at: those are the pipeline's to repair.
+Order and pairing are not checked; the pipeline repairs those.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 UNREADABLE = "[not readable]"
-"""Stands for a value that nobody could write as JSON."""
+"""Replaces a value that cannot be written as JSON."""
 
 _TEXT_FIELDS = ("tool_call_id", "name")
 _FORMAT_FIELDS = frozenset({"role", "content", "tool_calls", *_TEXT_FIELDS})
-# Python's own writer breaks on what is nested deeper, or soon will on what is put around it.
+# Python's own writer fails on deeper nesting, and messages are nested further in requests.
 _MAX_DEPTH = 100
-# Python writes no integer of more than 4,300 digits.
+# Python refuses to write integers of more than 4,300 digits.
 _MAX_BITS = 14_000
 
 
@@ -29,10 +29,10 @@ def normalize_role(message: Mapping[str, Any]) -> str:
 
 
 def normalize_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give every field of a message the format's type; return the same object if all have it.
+    """Convert every field of a message to the format's type; return the same object if none needs it.
 
-    What a field says is kept as JSON text where a text belongs. Calls stay with the assistant's
-    messages alone, for no provider takes them elsewhere.
+    A wrong value in a text field is kept as JSON text. Only the assistant's messages keep tool calls, as no
+    provider accepts them elsewhere.
     """
     changes: dict[str, Any] = {}
     role = normalize_role(message)
@@ -59,12 +59,12 @@ def normalize_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
         return message
     whole = {**message, **changes}
     if "tool_calls" in changes and not normalized:
-        del whole["tool_calls"]  # an empty list is refused
+        del whole["tool_calls"]  # providers refuse an empty list
     return whole
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is, anything else as JSON text."""
+    """Return a string unchanged, anything else as JSON text."""
     if isinstance(value, str):
         return value
     try:
@@ -74,7 +74,7 @@ def as_text(value: Any) -> str:
 
 
 def _normalize_calls(calls: Any) -> Any:
-    """`calls` itself where it is a list of calls."""
+    """Return a list of valid calls; `calls` itself if it is one."""
     if not isinstance(calls, list | tuple):
         return []
     normalized = [_normalize_call(call) for call in calls if isinstance(call, Mapping)]
@@ -92,7 +92,7 @@ def _normalize_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(call_id, str) and all(isinstance(value, str) for value in fields.values()):
         return call
     if isinstance(call_id, str) and "function" not in call and isinstance(call.get("type"), str):
-        return call  # of a kind that is the provider's own
+        return call  # a provider's own kind of call
     return {
         **call,
         "id": "" if call_id is None else as_text(call_id),
@@ -116,7 +116,7 @@ def _text_part(part: Any) -> dict[str, Any]:
 
 
 def _can_be_written(value: Any) -> bool:
-    """Whether `value` can be JSON; looked at level by level, for recursion breaks where the writer does."""
+    """Return whether `value` can be written as JSON; checks level by level, as recursion could overflow."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner: list[Any] = []

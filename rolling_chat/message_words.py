@@ -1,4 +1,4 @@
-"""What is shown of a message beside its text: a reply's reasoning, a diff in place of a result."""
+"""Parts of a message shown besides its text: a reply's reasoning, a diff in place of a result."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def reasoning_text(message: Message) -> str:
 
 
 def shown_instead(message: Message) -> str:
-    """Return what is shown in place of a result, such as the diff of a changed file; empty for its text."""
+    """Return the text shown in place of a result, such as the diff of a changed file; empty if none is."""
     shown = (message.extras or {}).get(SHOWN)
     return shown if isinstance(shown, str) else ""

@@ -1,4 +1,4 @@
-"""The vocabulary of a conversation: messages, tool calls, usage."""
+"""The values of a conversation: messages, tool calls, usage."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "nam
 
 
 SHOWN = "shown"
-"""The name among a result's extras of what the screen shows instead of its text; no model is sent it."""
+"""The key, in a result's extras, of the text that the screen shows instead; it is never sent to a model."""
 
 
 NOTE = "note"
-"""The name among a user message's extras of what the program tells the model below the user's own text."""
+"""The key, in a user message's extras, of the program's own text for the model below the user's."""
 
 TEXT_CALLS = "text_calls"
-"""The name among a reply's extras of the index in its text at which the calls begin that it wrote as text."""
+"""The key, in a reply's extras, of the index in its text where tool calls written as text begin."""
 
 ATTACHED = "attached"
-"""The name among a user message's extras of where in its text the attached files are; no model is sent it."""
+"""The key, in a user message's extras, of the places of attached files in its text; never sent to a model."""
 
 
 GONE = "gone"
-"""What stands for the hash of a file that was deleted."""
+"""Replaces the hash of a file that was deleted."""
 
 
 class Ending(StrEnum):
-    """Name how a message came to its end."""
+    """How a message ended."""
 
     COMPLETE = "complete"
     LENGTH = "length"  # a reply cut at its output limit
@@ -57,11 +57,11 @@ class MadeBy:
 
 @dataclass(frozen=True, slots=True)
 class FileTouch:
-    """A file that a tool read or wrote, whole or in part, and what all of its bytes were then.
+    """A file that a tool read or wrote, whole or in part, and the hash of all its bytes at that time.
 
-    "read" and "written" say that the model then knew all of the file, "in part" that it may not have.
-    `path` is absolute; `sha256` is in hexadecimal, empty where the file was too large to be read whole, and
-    GONE where it was deleted.
+    "read" and "written" mean that the model then knew all of the file, "in part" that it may not have.
+    `path` is absolute; `sha256` is in hexadecimal, empty if the file was too large to be read whole, and
+    GONE if it was deleted.
     """
 
     path: str
@@ -71,11 +71,11 @@ class FileTouch:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file, folder or picture that goes with a user's message.
+    """A file, folder or picture attached to a user's message.
 
-    `mention` is what names it in the words of the message, without the `@`; `note` says what it is in a few
-    words; `text` is what the model is sent of it, `tokens` its size, 0 where it was not counted. `picture` is
-    the address that contains a picture, which is sent below its text.
+    `mention` is its name in the message's words, without the `@`; `note` describes it in a few words; `text`
+    is what is sent to the model, `tokens` the size of that, 0 if it was not counted. `picture` is a data URI
+    with the picture, which is sent below the text.
     """
 
     mention: str
@@ -87,7 +87,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool by the model; `arguments` is the JSON text as the model wrote it."""
+    """A tool call by the model; `arguments` is the JSON text as the model wrote it."""
 
     id: str
     name: str
@@ -96,10 +96,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Message:
-    """Hold one message of the OpenAI chat format, with what we know besides.
+    """One message of the OpenAI chat format, with the program's own data about it.
 
-    `id` is the store's, empty for a message that was never stored. `extras` are fields of a
-    provider's own (signed reasoning, for one), kept unread for the model in `made_by`.
+    `id` is the store's, empty for a message that was never stored. `extras` are a provider's own fields
+    (such as signed reasoning), kept uninterpreted for the model in `made_by`.
     """
 
     role: Role
@@ -111,11 +111,11 @@ class Message:
     extras: JsonObject | None = None
     made_by: MadeBy | None = None
     ending: Ending = Ending.COMPLETE
-    created_at: float = 0.0  # seconds since the epoch; 0.0 where unknown
+    created_at: float = 0.0  # seconds since the epoch; 0.0 if unknown
 
     @property
     def text(self) -> str:
-        """The text of the content; images and other parts are left out."""
+        """The text of the content, without images and other parts."""
         content = self.content
         if isinstance(content, str):
             return content
@@ -124,30 +124,30 @@ class Message:
 
     @property
     def note(self) -> str:
-        """What the program tells the model below a user's text; empty for nothing."""
+        """The program's own text for the model below a user's text; empty if there is none."""
         note = self.extras.get(NOTE) if self.extras and self.role == "user" else None
         return note if isinstance(note, str) else ""
 
     @property
     def writes_calls(self) -> bool:
-        """Whether the model wrote the calls of this reply as text."""
+        """Whether the model wrote this reply's tool calls as text."""
         return bool(self.tool_calls and self.extras and TEXT_CALLS in self.extras)
 
     @property
     def prose(self) -> str:
-        """The text without the calls that the model wrote as a part of it."""
+        """The text without tool calls that the model wrote in it."""
         start = (self.extras or {}).get(TEXT_CALLS) if self.writes_calls else None
         return self.text[:start].rstrip() if isinstance(start, int) and start >= 0 else self.text
 
     @property
     def words(self) -> str:
-        """The text without what is attached to it."""
+        """The text without attachments."""
         places = self._attached
         return self.text[: places[0]["at"]].rstrip("\n") if places else self.text
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
-        """What is attached to a user's message."""
+        """The attachments of a user's message."""
         text, pictures = self.text, iter(() if isinstance(self.content, str) else self.content[1:])
         return tuple(
             Attachment(
@@ -162,7 +162,7 @@ class Message:
 
     @property
     def _attached(self) -> Sequence[Mapping[str, Any]]:
-        """Where the attachments are; none where what says so was not written by this program."""
+        """The places of the attachments; none if the extras were not written by this program."""
         places = self.extras.get(ATTACHED) if self.role == "user" and self.extras else None
         if not isinstance(places, list | tuple) or not all(map(_is_attached_place, places)):
             return ()
@@ -175,9 +175,9 @@ class Message:
 
     @classmethod
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:
-        """Read one OpenAI-format message. Fields that are not the format's go to `extras`.
+        """Read one OpenAI-format message. Unknown fields go to `extras`.
 
-        Takes any dictionary: fields of a wrong type are made the format's own, see `message_validation`.
+        Accepts any dictionary: fields of a wrong type are converted, see `message_validation`.
         """
         data = normalize_message(data)
         content = data.get("content") or ""
@@ -219,14 +219,14 @@ class Message:
 
 
 def user_message(text: str, attachments: Sequence[Attachment] = (), note: str = "") -> Message:
-    """Return a user's message with files attached below its words; the model is sent `note` below all."""
+    """Return a user's message with files attached below its words, and `note` sent below everything."""
     text = normalize_text(text)
     places: list[dict[str, Json]] = []
     for one in attachments:
         attached = normalize_text(one.text)
         text += "\n\n"
         place = {"at": len(text), "length": len(attached), "tokens": one.tokens}
-        # half a character in a name is nothing that can be stored
+        # names may contain lone surrogates, which cannot be stored
         kind = {"is_picture": True} if one.picture else {}
         places.append(
             {"mention": normalize_text(one.mention), "note": normalize_text(one.note), **place, **kind}
@@ -239,12 +239,12 @@ def user_message(text: str, attachments: Sequence[Attachment] = (), note: str = 
 
 
 def picture_part(address: str) -> JsonObject:
-    """Return the part of a message that is the picture at `address`, in OpenAI's format."""
+    """Return a message part with the picture at `address`, in OpenAI's format."""
     return {"type": "image_url", "image_url": {"url": address}}
 
 
 def picture_address(part: JsonObject) -> str:
-    """Return the address of a picture, which may contain it; empty for a part of another form."""
+    """Return the address of a picture, perhaps a data URI; empty for a part of another form."""
     picture = part.get("image_url")
     address = picture.get("url") if isinstance(picture, Mapping) else picture
     return address if isinstance(address, str) else ""
@@ -296,7 +296,7 @@ def without_pictures(message: Message, line: str) -> Message:
     return replace(message, content="\n\n".join(part["text"] for part in parts))
 
 
-# what is asked of every message of a long branch is answered by this, so that a compressed text stays so
+# functions that are called for every message of a long branch use this, so that texts stay compressed
 _CONTENT = text_slot(Message, "content", Packed)
 
 
@@ -307,11 +307,11 @@ def pack_contents(messages: Iterable[Message]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The usage that a provider reported for one request, in tokens; 0 means that it did not say.
+    """The usage that a provider reported for one request, in tokens; 0 means not reported.
 
-    `input_tokens` includes what was read from and written to the provider's prompt cache.
-    `cost` is in US dollars, None where the price is unknown. `is_sum` says that the provider made several
-    requests of it, for tools of its own or to make a prompt shorter: then no figure is that of one prompt.
+    `input_tokens` includes tokens read from and written to the provider's prompt cache. `cost` is in US
+    dollars, None if the price is unknown. `is_sum`: the provider split the request into several, for its own
+    tools or to shorten the prompt, so that no figure describes a single prompt.
     """
 
     input_tokens: int = 0

@@ -1,7 +1,7 @@
-"""Notes of the model: what its calls of the tool `note` say, as values and as lines.
+"""The model's notes, derived from its calls of the tool `note`.
 
-Notes are kept nowhere by themselves: the calls on a branch say what they are, so that they go back with the
-conversation. What the user changed or removed of them comes from outside, by the call.
+Notes are not stored separately: they follow from the calls on a branch, so that undoing the conversation
+undoes them. Changes and removals by the user are passed in as edits.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ NOTE_TOOL = "note"
 """The name of the tool."""
 
 MAX_NOTES_TOKENS = 500
-"""The most that all notes take in a prompt together; on small windows it is a sixteenth of the window."""
+"""The maximum size of all notes in a prompt together; on small windows it is a sixteenth of the window."""
 
 _MIN_NOTES_TOKENS = 64
-_LONGEST = 4_000  # characters of one note: more than the tokens for all of them hold
+_LONGEST = 4_000  # characters of one note: more than fits the limit in tokens for all notes
 _KEY = re.compile(r"\[?(?:recall:\s*)?r?(\d{1,9})(?:\.(\d{1,3}))?\]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class NoteKey:
-    """Name a note: the index of the message that made it, and which of that message's notes it is, from 1."""
+    """The identity of a note: the index of its message, and its number in that message, from 1."""
 
     index: int
     number: int = 1
 
     @property
     def name(self) -> str:
-        """The key as the model and the user see it: `r17`, or `r17.2`."""
+        """The key as shown to the model and the user: `r17`, or `r17.2`."""
         return f"r{self.index}" if self.number == 1 else f"r{self.index}.{self.number}"
 
 
 NoteEdits: TypeAlias = Mapping[NoteKey, str]
-"""What the user made of notes: their new text, empty for one that the user removed."""
+"""The user's edits of notes: the new text of each, empty for a removed note."""
 
 NO_EDITS: NoteEdits = MappingProxyType({})
 
@@ -56,7 +56,7 @@ class Note:
 
     @property
     def line(self) -> str:
-        """The note as the prompt tells it."""
+        """The note as it appears in the prompt."""
         if not self.text:
             return f"{self.key.name}: removed by the user"
         return f"{self.key.name}{' (changed by the user)' if self.by_user else ''}: {self.text}"
@@ -81,13 +81,13 @@ def parse_key(text: str) -> NoteKey | None:
 
 
 def normalize_note(text: str) -> str:
-    """Return a note's text as it is kept: printable, without blank lines, later lines indented."""
+    """Return a note's text in its normal form: printable, without blank lines, later lines indented."""
     lines = (printable(line.strip(), _LONGEST) for line in normalize_text(text[:_LONGEST]).splitlines())
     return "\n  ".join(filter(None, lines))
 
 
 def note_of_call(call: ToolCall) -> NoteCall | None:
-    """Return the note that a call makes; None for a call of another tool, and for one that makes none."""
+    """Return the note that a call makes; None if the call is of another tool or invalid."""
     if call.name != NOTE_TOOL:
         return None
     try:
@@ -104,8 +104,8 @@ def notes_after(
 ) -> dict[NoteKey, Note]:
     """Return the notes after some messages of a branch, given those known before, oldest first.
 
-    Each message comes with its index. A call whose result says that it failed, or that has none yet, makes
-    no note, and no call replaces one that the user changed. What the user removed has no text.
+    Each message comes with its index. A call that failed or has no result yet makes no note, and no call
+    replaces a note that the user changed. A note that the user removed has no text.
     """
     notes = {note.key: note for note in known}
     waiting: dict[str, tuple[NoteKey, NoteCall]] = {}
@@ -142,11 +142,11 @@ def notes_on(messages: Sequence[Message], edits: NoteEdits, first_index: int = 1
 
 
 def notes_text(notes: Iterable[Note]) -> str:
-    """Return notes as the prompt tells them, one below the other."""
+    """Return notes as they appear in the prompt, one below the other."""
     return "\n".join(note.line for note in notes)
 
 
 def without_oldest(notes: Sequence[Note]) -> Sequence[Note]:
-    """Return notes without the oldest that the user did not change, or without the oldest of all."""
+    """Return notes without the oldest that the user did not change, or else without the oldest of all."""
     oldest = next((note for note in notes if not note.by_user), notes[0])
     return [note for note in notes if note is not oldest]

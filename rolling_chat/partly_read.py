@@ -1,4 +1,4 @@
-"""A branch of which only a part has been read: whoever asks for the rest is told which part is missing."""
+"""A branch of which only a part has been read; access to any other message raises NotReadError."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rolling_chat.messages import Message
 
 
 class NotReadError(LookupError):
-    """A message was asked for that has not been read; `index` is its place in the branch."""
+    """A message was accessed that has not been read; `index` is its index in the branch."""
 
     def __init__(self, index: int) -> None:
         super().__init__(f"the message at {index} has not been read")
@@ -17,10 +17,9 @@ class NotReadError(LookupError):
 
 
 class PartlyRead(Sequence[Message]):
-    """A branch whose first `unread` messages are not there, but for those `found` by their index.
+    """A branch whose first `unread` messages were not read, except those in `found` (by index).
 
-    Its length is that of the whole. To ask for a message that is not there raises NotReadError. It does not
-    change.
+    Its length is that of the whole branch. Accessing an unread message raises NotReadError. Immutable.
     """
 
     __slots__ = ("_found", "_newest", "_unread")
@@ -45,12 +44,12 @@ class PartlyRead(Sequence[Message]):
 
     @property
     def unread(self) -> int:
-        """How many messages stand above those that were read; few of them are there."""
+        """The number of messages before those that were read; a few of them are in `found`."""
         return self._unread
 
     @property
     def found(self) -> Mapping[int, Message]:
-        """Those that are there of the messages that were not read, by their index."""
+        """Individually read messages of the unread part, by index."""
         return self._found
 
     def with_last(self, message: Message) -> PartlyRead:
@@ -58,7 +57,7 @@ class PartlyRead(Sequence[Message]):
         return PartlyRead(self._unread, self._found, (*self._newest, message))
 
     def read_parts(self) -> Iterator[tuple[int, Message]]:
-        """Yield every message that is there, in order, with its index."""
+        """Yield every message that was read, in order, with its index."""
         yield from ((index, self._found[index]) for index in sorted(self._found) if index < self._unread)
         yield from enumerate(self._newest, self._unread)
 
@@ -72,7 +71,7 @@ class PartlyRead(Sequence[Message]):
 
 
 def read_parts(branch: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """Yield the messages of a branch that have been read, in order, with their indexes."""
+    """Yield every message of a branch that was read, in order, with its index."""
     return branch.read_parts() if isinstance(branch, PartlyRead) else iter(enumerate(branch))
 
 

@@ -1,6 +1,6 @@
-"""Pictures by what is in them: their format and their size, read from the header alone.
+"""The format and size of pictures, read from their headers.
 
-Nothing is decompressed: a few kilobytes may say that they are a picture of a billion pixels.
+Nothing is decompressed: a file of a few kilobytes may claim to have a billion pixels.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from rolling_chat import figures
 
 MAX_BYTES = 3_750_000
-"""Of one picture: as base64 it is below the 5 MB that Anthropic takes."""
+"""The maximum bytes of one picture; as base64 it stays below the 5 MB that Anthropic accepts."""
 MAX_SIDE = 8_000
-"""Pixels; Anthropic refuses more."""
+"""The maximum width and height, in pixels; Anthropic refuses more."""
 
 HEAD = 65_536
-"""Bytes that the header of nearly every picture is in."""
+"""The number of bytes that contains the header of nearly every picture."""
 
 _NAMES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
 _DATA_URI = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 _MAX_SEGMENTS = 1_000
-# the segments of a JPEG that say how large it is: SOF0 to SOF15, without DHT, JPG and DAC
+# the segments of a JPEG that contain its size: SOF0 to SOF15, without DHT, JPG and DAC
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(frozen=True, slots=True)
 class PictureHeader:
-    """The format of a picture, and its size in pixels; 0 where the header does not say."""
+    """The format of a picture, and its size in pixels; 0 if the header does not contain it."""
 
     media_type: str
     width: int = 0
@@ -44,12 +44,12 @@ class PictureHeader:
 
     @property
     def pixels(self) -> str:
-        """The size as it is shown: `800 × 600`."""
+        """The size for display: `800 × 600`."""
         return f"{self.width:,} × {self.height:,}" if self.width else "size unknown"
 
 
 def read_header(data: bytes) -> PictureHeader | None:
-    """Read the beginning of a file, or all of it; None if it is no picture that models take."""
+    """Read the header from a file's beginning, or all of it; None if models do not accept the format."""
     if data.startswith(_PNG):
         return PictureHeader("image/png", *_png_size(data))
     if data.startswith(_JPEG):
@@ -80,7 +80,7 @@ def is_cut_off(header: PictureHeader, data: bytes) -> bool:
 
 
 def why_not(header: PictureHeader, size: int) -> str:
-    """Say why a picture cannot be sent to any model; empty if it can."""
+    """Return why a picture cannot be sent to any model; empty if it can."""
     if size > MAX_BYTES:
         return f"it has {figures.size(size)}, and {figures.size(MAX_BYTES)} is the most"
     if not header.width or not header.height:
@@ -91,12 +91,12 @@ def why_not(header: PictureHeader, size: int) -> str:
 
 
 def data_uri(media_type: str, data: bytes) -> str:
-    """Return a picture as the address that contains it."""
+    """Return the data URI of a picture."""
     return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def split_data_uri(address: str) -> tuple[str, bytes] | None:
-    """Return what comes before the data of such an address, and the data; None for any other address."""
+    """Return the prefix and the data of a picture's data URI; None for any other address."""
     match = _DATA_URI.match(address)
     if match is None:
         return None
@@ -109,7 +109,7 @@ def split_data_uri(address: str) -> tuple[str, bytes] | None:
 
 
 def header_of(address: str) -> PictureHeader | None:
-    """Return the header of a picture in such an address; None for another address or another format."""
+    """Return the header of the picture in a data URI; None for any other address or format."""
     match = _DATA_URI.match(address)
     if match is None:
         return None
@@ -119,9 +119,9 @@ def header_of(address: str) -> PictureHeader | None:
     return header
 
 
-def _decoded(address: str, start: int, most: int) -> bytes:
+def _decoded(address: str, start: int, max_bytes: int) -> bytes:
     try:
-        return base64.b64decode(address[start : start + most * 4 // 3 // 4 * 4 + 4])
+        return base64.b64decode(address[start : start + max_bytes * 4 // 3 // 4 * 4 + 4])
     except (ValueError, binascii.Error):
         return b""
 

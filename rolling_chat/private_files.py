@@ -1,4 +1,4 @@
-"""Files that only their owner may read."""
+"""Files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 def open_private(path: str, flags: int) -> int:
     """Open a file with mode 0600, restricting an existing one (an `opener` for `open`)."""
     descriptor = os.open(path, flags, 0o600)
-    with suppress(OSError):  # another user's: it stays as its owner wants it
+    with suppress(OSError):  # another user's file keeps its mode
         Path(path).chmod(0o600)
     return descriptor
 
 
 class PrivateFileHandler(FileHandler):
-    """Logs to a file of mode 0600."""
+    """A log handler whose file has mode 0600."""
 
     def _open(self) -> Any:
         return open(

@@ -1,4 +1,4 @@
-"""Which process is which: a process number alone may long belong to another."""
+"""The identity of processes: a process number alone may have been reused."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The identity of a process; `started` tells it from a later one with the same number.
+    """The identity of a process; `started` distinguishes it from a later one with the same number.
 
-    `machine` is where that number counts: one run of one system, and in a container the
-    container. `host` is the name that people know the machine by.
+    `machine` is the scope of that number: one boot of one system, and within it one container. `host` is the
+    machine's name for people.
     """
 
     pid: int
@@ -34,11 +34,11 @@ class Process:
         if self.machine == here:
             started = _started(self.pid)
             return started is not None and started != self.started
-        # the same computer, started anew since
+        # the same computer, rebooted since
         return self.host == platform.node() and self.machine.split()[:1] != here.split()[:1]
 
     def can_be_asked(self) -> bool:
-        """Return whether `is_gone` can tell, that is, for processes of this machine."""
+        """Return whether `is_gone` has an answer, which it has for processes of this machine."""
         return self.machine == _machine()
 
 
@@ -49,13 +49,13 @@ def this_process() -> Process:
 
 
 def may_run(pid: int) -> bool:
-    """Return whether a process of this machine runs, as far as can be known."""
+    """Return whether a process of this machine runs; True if that cannot be known."""
     return _started(pid) != ""
 
 
 @functools.cache
 def machine_mark() -> str:
-    """Return eight hexadecimal digits that stand for this machine since its last start."""
+    """Return eight hexadecimal digits that identify this machine since its last boot."""
     return hashlib.sha256(_machine().encode()).hexdigest()[:8]
 
 
@@ -74,14 +74,14 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when `pid` started, in the system's own words; "" if it does not run, None if nobody says."""
+    """Return when `pid` started, in the system's own format; "" if it does not run, None if unknown."""
     if (_PROC / "self/stat").exists():
         return _started_by_proc(pid)
     program = find_program("ps")
     if program is None:
         return None
     try:
-        asked = subprocess.run(  # noqa: S603 - a number is all that is ours in it
+        asked = subprocess.run(  # noqa: S603 - its only variable part is a number
             [program, "-o", "lstart=", "-p", str(pid)],
             capture_output=True,
             text=True,
@@ -95,7 +95,7 @@ def _started(pid: int) -> str | None:
 
 def _started_by_proc(pid: int) -> str:
     try:
-        # the name, in brackets, may hold anything; what follows it is plain (man 5 proc)
+        # the name, in parentheses, may contain anything; the fields after it are plain (man 5 proc)
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return ""

@@ -1,7 +1,7 @@
-"""Find the programs that we start ourselves: never one that the working folder brought along.
+"""Find the programs that this program starts itself, never in the working folder.
 
-What a folder holds was written by anybody, and PATH may name it (`.`, an empty entry,
-`./node_modules/.bin`). The PATH of the commands that a user approves is not touched.
+Anybody may have written a folder's files, and PATH may include it (`.`, an empty entry,
+`./node_modules/.bin`). The PATH of commands that the user approves is not changed.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-# where a system keeps its programs, also below a working folder such as /
+# the system's own folders of programs, allowed even below a working folder such as /
 _SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
-_SUFFIXES = ".COM;.EXE;.BAT;.CMD"  # Windows, where PATHEXT is not set
+_SUFFIXES = ".COM;.EXE;.BAT;.CMD"  # on Windows without PATHEXT
 
 STARTED_BY = "STARTED_BY_ROLLING_CHAT"
-"""The variable that says on whose behalf this program started another: the user's, or a command's."""
+"""The variable that tells a child process on whose behalf it was started: the user's, or a command's."""
 FOR_USER = {STARTED_BY: "user"}
 
 
 def find_program(
     name: str, environ: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> str | None:
-    """Return the absolute path of a program found on PATH outside the working folder; None for none.
+    """Return the absolute path of a program found on PATH outside the working folder, if any.
 
-    Only absolute entries of PATH count, and links are followed before it is decided what is outside.
-    An absolute path is a choice of the user's and given back as it is; any other path is refused.
-    `folder` is the process's own where it is not given.
+    Only absolute entries of PATH are searched, and symlinks are resolved before checking what is outside. An
+    absolute path is the user's own choice and returned as it is; any other path is refused. `folder` is the
+    working folder, by default the process's own.
     """
     if Path(name).is_absolute():
         return name
@@ -42,7 +42,7 @@ def find_program(
 
 @contextmanager
 def trusted_path() -> Iterator[None]:
-    """A context manager in which libraries find programs as `find_program` does."""
+    """Make libraries find programs as `find_program` does, in a block."""
     before = {name: os.environ.get(name) for name in ("PATH", STARTED_BY)}
     # an empty PATH would be the working folder
     os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None)) or os.defpath

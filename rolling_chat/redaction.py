@@ -1,4 +1,4 @@
-"""What is a secret, by its name and by its shape: kept out of logs, error lines, exports and commands."""
+"""Recognize secrets by name and by shape, and keep them out of logs, error lines, exports and commands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urllib.parse import unquote
 _HIDDEN = "[hidden]"
 _JsonLike = TypeVar("_JsonLike")
 
-# A word of a variable's name that says what the value is, wherever in it: AWS_BEARER_TOKEN_BEDROCK.
+# Words that mark a secret anywhere in a variable's name: AWS_BEARER_TOKEN_BEDROCK.
 _SECRET_WORD = re.compile(
     r"(?:(?:API|AUTH|ACCESS|SECRET|PRIVATE)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|SSHPASS|CREDENTIAL|JWT)S?$"
 )
-# Words that say so only at the end of a name: SSH_AUTH_SOCK and KEY_BINDINGS hold no secret.
+# Words that mark a secret only at the end of a name: SSH_AUTH_SOCK and KEY_BINDINGS are no secrets.
 _SECRET_AT_END = frozenset(
     {"KEY", "KEYS", "PASS", "PWD", "PAT", "AUTH", "CREDS", "COOKIE", "COOKIES", "DSN", "WEBHOOK"}
 )
@@ -24,12 +24,12 @@ _SECRET_PAIRS = re.compile(
     r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|MASTER|ENCRYPTION|SIGNING)_KEYS?"
     r"|CONNECTION_STRING|CONN_STR|WEBHOOK_URL|AUTH_CONFIG|BW_SESSION|OP_SESSION)(?:_|$)"
 )
-# What is about a secret is none: where it lies, how long it lives. And a public key is public.
+# Facts about a secret are none, such as its location or lifetime. And a public key is public.
 _ABOUT_A_SECRET = frozenset({"FILE", "PATH", "DIR", "URL", "URI", "ENDPOINT", "TTL", "LIFETIME", "EXPIRES"})
 _PUBLIC = frozenset({"PUBLIC", "PUBLISHABLE"})
-# The program's own settings; several count tokens.
+# The program's own settings, and token counts.
 _NO_SECRET = re.compile(r"ROLLING_CHAT_|(?:^|_)(?:MAX|MIN|NUM|N)_(?:\w+_)?TOKENS$")
-_ALONE = frozenset({"PWD", "PASS", "PAT", "KEYS"})  # no secret without a word before it: PWD is a folder
+_ALONE = frozenset({"PWD", "PASS", "PAT", "KEYS"})  # no secrets as whole names: PWD is a folder
 
 _SHAPES = re.compile(
     r"""
@@ -52,7 +52,7 @@ _SHAPES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-# One of these is in every text that the pattern above matches, when case is folded.
+# Every match of the pattern above contains one of these, ignoring case.
 _WORDS = (
     "bearer", "api", "access", "authorization", "key=", "token=", "sig=", "signature=", "password=",
     "secret=", "://", "private key", "eyj", "akia", "asia", "abia", "acca", "hooks.slack.com", "xox", "xapp",
@@ -60,19 +60,19 @@ _WORDS = (
     "dop_v1_", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "gsk-", "gsk_", "xai-", "xai_", "hf-", "hf_",
     "nvapi", "pplx", "csk", "r8-", "r8_",
 )  # fmt: skip
-_PART = 32_768  # characters, in which the pattern needs some 15 ms
-_REACH = 60  # characters before a cut that may belong to a secret behind it
+_PART = 32_768  # characters; the pattern takes some 15 ms for them
+_REACH = 60  # characters before a cut that may belong to a secret after it
 _KEY_BLOCK = re.compile("-----begin", re.IGNORECASE)  # a private key has several lines
 _BLANKS = re.compile(r"\s+")
 _BEFORE_A_SECRET = re.compile(
     r"(?:bearer|basic|key|token|authorization|api|access|[:=])[\"']?\s*[\"']?\s*\Z", re.IGNORECASE
 )
-# A database's address in other spellings than a URL's. Of variables alone: in a text it may be code.
+# Database addresses that are no URLs. Only for variables, because in a text it may be code.
 _CONNECTION = re.compile(
     r"(?:^|[;\s?&])(?:password|passwd|pwd)\s*=\s*[^\s;]|^[^\s/@:]+:[^\s@]+@(?:tcp|unix)\(", re.IGNORECASE
 )
 _USERINFO = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s]*:(?P<password>[^/?#\s]*)@", re.IGNORECASE)
-# a value shorter than this is more likely a word of the text than a key
+# a shorter value is more likely an ordinary word than a key
 _SHORTEST = 6
 
 
@@ -116,18 +116,18 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _redact_part(text: str) -> str:
-    # some fifty times faster than the pattern, on a text without a secret
+    # on a text without secrets, some fifty times faster than the pattern
     folded = text.casefold()
     return _SHAPES.sub(_hide, text) if any(word in folded for word in _WORDS) else text
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Split a long text where no secret can be split: a pattern at work lets no other thread run."""
+    """Split a long text, never inside a secret: a running pattern blocks all other threads."""
     block = _KEY_BLOCK.search(text) if len(text) > 2 * _PART else None
-    start, most = 0, block.start() if block is not None else len(text)
-    while most - start > 2 * _PART:
+    start, limit = 0, block.start() if block is not None else len(text)
+    while limit - start > 2 * _PART:
         end = next(filter(partial(_is_safe_cut, text), _blanks(text, start + _PART)), len(text))
-        if end > most:
+        if end > limit:
             break
         yield text[start:end]
         start = end
@@ -139,7 +139,7 @@ def _blanks(text: str, start: int) -> Iterator[int]:
 
 
 def _is_safe_cut(text: str, at: int) -> bool:
-    """Return whether what is before a blank cannot belong to a secret behind it: `api_key = x`."""
+    """Return whether the text before a blank cannot belong to a secret after it, as in `api_key = x`."""
     return _BEFORE_A_SECRET.search(text, max(0, at - _REACH), at) is None and text[at : at + 1] not in {
         ":",
         "=",
@@ -160,7 +160,7 @@ def redact_all(value: _JsonLike, secrets: Collection[str] = ()) -> _JsonLike:
 
 
 class RedactingFilter(logging.Filter):
-    """Redacts every record that passes: its message, and the traceback that comes with it."""
+    """A log filter that redacts every record: its message and its traceback."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class RedactingFilter(logging.Filter):
 def _secrets_in(environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in environ.items():
         if is_secret(name, value):
-            # as it is sent, and as error texts quote it
+            # in the forms in which it is sent and quoted in errors
             yield from {value, value.strip(), value.encode("unicode_escape").decode("ascii")}
             if match := _USERINFO.search(value):
                 yield from {match["password"], unquote(match["password"])}

@@ -1,4 +1,4 @@
-"""How well a line answers a question: by the words on it, and by those that stand near it."""
+"""Score how well a line answers a question, by the words on it and near it."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from typing import TypeAlias
 
 from rolling_chat.search_terms import content_stems, fold, is_short, words_of
 
-_MAX_STEMS = 24  # of a question that count
-_MAX_HITS = 200  # lines of one message with the same word that are looked at
-_MAX_LINES = 30  # lines of one message that are weighed
+_MAX_STEMS = 24  # stems of a question that count
+_MAX_HITS = 200  # lines of one message examined for the same word
+_MAX_LINES = 30  # lines of one message that are scored
 
-# How much a word counts: as itself, at the beginning of another, inside of one.
+# The weight of a stem that equals a word, begins one, or is inside one.
 _SAME, _BEGINS, _INSIDE = 1.0, 0.7, 0.4
-# How much it counts so many lines from the line that is weighed, and beyond them.
+# The weight of a word by its distance, in lines, from the scored line; and beyond that.
 _NEAR = ((0, 1.0), (2, 0.5), (8, 0.2), (30, 0.1))
 _FAR = 0.05
-_ADJACENT = 0.5  # of the rarer one's weight, where two words of the question stand side by side
-_VERBATIM = 0.5  # of its words' weight, for a name written as in the question
+_ADJACENT = 0.5  # bonus for two adjacent words of the question, as a share of the rarer one's weight
+_VERBATIM = 0.5  # bonus for a name spelled as in the question, as a share of its words' weight
 
 _NAME = re.compile(r"[^\s\"'`(),;!?]*[\w][^\s\"'`(),;!?]*")
 _NAME_LIKE = re.compile(r"[A-Za-z]\d|\d[A-Za-z.]|[a-z][A-Z]|\w[_./:@\\-]\w")
 
-# by stem: the lines that hold it, ascending, and how well each does
+# by stem: the lines that contain it, ascending, and the weight of each
 _Hits: TypeAlias = dict[str, tuple[tuple[int, ...], tuple[float, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question as it is looked for; `names` is what of it looks like a path, an identifier or a number."""
+    """A parsed question; `names` are its words that look like a path, an identifier or a number."""
 
     stems: tuple[str, ...]
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, question: str) -> Query:
-        """Take a question apart."""
+        """Parse a question."""
         names = tuple(fold(name) for name in _NAME.findall(question) if _NAME_LIKE.search(name))
         return cls(tuple(content_stems(question)[:_MAX_STEMS]), names)
 
 
 @dataclass(frozen=True, slots=True)
 class BestLines:
-    """The lines that answer best, best first, by their numbers from 0, and the stems that any line has."""
+    """The best lines by number from 0, best first, the best score, and the stems that occur on any line."""
 
     numbers: tuple[int, ...]
     score: float
@@ -56,8 +56,8 @@ class BestLines:
 
 
 def best_lines(lines: Sequence[str], query: Query, weights: Mapping[str, float]) -> BestLines:
-    """Score the lines that hold words of a question."""
-    words: dict[int, tuple[str, ...]] = {}  # of lines, by their numbers
+    """Score the lines that contain words of a question."""
+    words: dict[int, tuple[str, ...]] = {}  # by line number
     hits = _hits(lines, weights, words)
     weighed: dict[int, float] = {}
     for stem, (held_at, shares) in hits.items():
@@ -72,7 +72,7 @@ def best_lines(lines: Sequence[str], query: Query, weights: Mapping[str, float])
 
 
 def _hits(lines: Sequence[str], weights: Mapping[str, float], words: dict[int, tuple[str, ...]]) -> _Hits:
-    """By stem, the lines that hold it and how well: as the word itself, at the beginning of one, inside."""
+    """Return the lines that contain each stem, with weights; add the words of those lines to `words`."""
     text = fold("\n".join(lines))
     ends = [match.start() for match in re.finditer("\n", text)] if len(lines) > 1 else []
     ends.append(len(text))
@@ -88,7 +88,7 @@ def _hits(lines: Sequence[str], weights: Mapping[str, float], words: dict[int, t
 
 
 def _lines_with(stem: str, text: str, ends: Sequence[int]) -> Iterator[int]:
-    """Yield the numbers of the lines that have `stem`, a short one at the beginning of a word."""
+    """Yield the numbers of lines that contain `stem`; a short stem must begin a word."""
     begins = is_short(stem)
     at = text.find(stem)
     while at >= 0:
@@ -102,7 +102,7 @@ def _lines_with(stem: str, text: str, ends: Sequence[int]) -> Iterator[int]:
 
 @lru_cache(maxsize=4_096)
 def _words_on(line: str) -> tuple[str, ...]:
-    # the same lines are candidates again and again: who searches once asks for the like soon
+    # similar searches tend to follow each other, with the same candidate lines
     return tuple(words_of(line))
 
 
@@ -135,7 +135,7 @@ def _nearness(lines: int) -> float:
 
 
 def _bonus(line: str, words: Sequence[str], query: Query, weights: Mapping[str, float]) -> float:
-    """For words that stand side by side as in the question, and names written as there."""
+    """Return the bonus for words adjacent as in the question, and for names spelled as there."""
     following = set(pairwise(words))
     adjacent = sum(
         min(weights.get(one, 0.0), weights.get(other, 0.0))

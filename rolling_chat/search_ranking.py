@@ -1,8 +1,8 @@
-"""The order of search hits: by the words of a message and of its neighbors, and by its best line.
+"""Rank search hits by the words of a message and its neighbors, and by its best line.
 
-Half of a score is BM25 of the whole message, with a half and a quarter of what its neighbors have: in a
-conversation the answer often stands beside the words that are asked for. The other half is how well its best
-line answers by itself, which finds the one line of a long result.
+Half of a score is BM25 of the whole message, plus a half and a quarter of its neighbors' scores: in a
+conversation the answer is often next to the words of the question. The other half is the score of the best
+line alone, which finds the one line of a long result.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Protocol
 from rolling_chat.search_lines import Query, best_lines
 from rolling_chat.search_terms import fold, words_of
 
-# of BM25, as everybody has them: how soon more of a word counts no more, and how much a long text counts less
+# the usual constants of BM25: saturation of repeated words, and normalization by length
 _SATURATION, _LENGTH = 1.2, 0.75
-_SAYS_LITTLE = 12  # characters; a line so short is the same in many messages that are not
-_NEWER = 0.05  # from the first message to the last: what is corrected is corrected later
+_SAYS_LITTLE = 12  # characters; a line this short recurs in messages that are no duplicates
+_NEWER = 0.05  # bonus from the first message to the last, because corrections come later
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Found:
 
     @property
     def line(self) -> int:
-        """The line that answers best."""
+        """The number of the best line."""
         return self.lines[0] if self.lines else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a message has of a question: how often each stem, and how many words it has in all."""
+    """The count of each stem of a question in a message, and the message's number of words."""
 
     counts: Mapping[str, int]
     words: float
@@ -47,57 +47,57 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What weighs words: in how many messages each stem is, how many there are, and their usual length."""
+    """Statistics for weighing words: messages per stem, number of messages, and mean words per message."""
 
     holders: Mapping[str, int]
     messages: int
     words: float
 
     def weights(self, stems: Iterable[str]) -> dict[str, float]:
-        """Return how much each stem says: the rarer it is, the more."""
+        """Return the weight of each stem; rarer stems weigh more."""
         return {one: math.log(1 + self.messages / by) for one in stems if (by := self.holders.get(one, 0))}
 
 
 class Messages(Protocol):
-    """The messages that hits are of."""
+    """The searched messages, by index."""
 
     def lines(self, index: int) -> Sequence[str]:
-        """The lines of a message."""
+        """Return the lines of a message."""
         ...
 
     def title(self, index: int) -> tuple[str, float]:
-        """What a message answers, and how much a word of that counts for it."""
+        """Return the text that a message answers, and the weight of that text's words for it."""
         ...
 
     def asked_by(self, index: int) -> int | None:
-        """The message with the call that a result answers, or the request that a reply does."""
+        """Return the message that this one answers: a result's call, or a reply's request."""
         ...
 
     def is_prose(self, index: int) -> bool:
-        """Whether a message is what somebody said, and no tool's result."""
+        """Return whether a message was said by user or model, and is no tool result."""
         ...
 
     def neighbor(self, index: int, distance: int) -> int | None:
-        """The message so many after this one (before it where negative), None beyond the ends."""
+        """Return the message `distance` after this one (before it if negative); None beyond the ends."""
         ...
 
     def age(self, index: int) -> float:
-        """From 0.0 for the first message to 1.0 for the last."""
+        """Return the relative position, from 0.0 for the first message to 1.0 for the last."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How much counts what; the benchmarks compare others with this one."""
+    """The weights of the ranking; benchmarks compare other values with these."""
 
-    by_line: float = 0.5  # the share of the best line; the rest is the message's
-    neighbors: tuple[float, ...] = (0.5, 0.25)  # of the scores of those next to it, and of those beyond
-    candidates: int = 160  # messages that are read line by line, and half as many for their neighbors
+    by_line: float = 0.5  # share of the best line in a score; the message has the rest
+    neighbors: tuple[float, ...] = (0.5, 0.25)  # shares of the neighbors' scores, by distance
+    candidates: int = 160  # messages scored by line, and half as many again chosen by their neighbors
 
     def rank(
         self, query: Query, held: Mapping[int, Held], statistics: Statistics, messages: Messages
     ) -> list[Found]:
-        """Order the messages that hold something of the question, and their neighbors, best first."""
+        """Rank the messages that contain words of the question, and their neighbors, best first."""
         weights = statistics.weights(query.stems)
         own = {
             index: _bm25(one, weights, statistics.words)
@@ -113,7 +113,7 @@ class Ranking:
     def _coverage(
         self, index: int, held: Mapping[int, Held], weights: Mapping[str, float], messages: Messages
     ) -> float:
-        """Return the weight of the words that a message has, a result those of its call too."""
+        """Return the weight of the question's words in a message; a result includes those of its call."""
         stems = set(held[index].counts)
         call = None if messages.is_prose(index) else messages.asked_by(index)
         if call is not None and call in held:
@@ -123,7 +123,7 @@ class Ranking:
     def _spread(self, own: Mapping[int, float], messages: Messages) -> dict[int, float]:
         """Add to every message's score a share of the better one of its two neighbors at each distance.
 
-        The sum of both would put the first and the last message behind those in the middle.
+        Their sum would put the first and last message at a disadvantage.
         """
         spread = dict(own)
         for distance, share in enumerate(self.neighbors, start=1):
@@ -138,22 +138,22 @@ class Ranking:
         lines: Mapping[int, tuple[float, tuple[int, ...]]],
         messages: Messages,
     ) -> list[Found]:
-        most = max((spread.get(index, 0.0) for index in lines), default=0.0) or 1.0
-        most_line = max((score for score, _ in lines.values()), default=0.0) or 1.0
+        max_score = max((spread.get(index, 0.0) for index in lines), default=0.0) or 1.0
+        max_line_score = max((score for score, _ in lines.values()), default=0.0) or 1.0
         found = []
         for index, (score, numbers) in lines.items():
             share = self.by_line if messages.is_prose(index) else 1.0
-            both = (1 - share) * spread.get(index, 0.0) / most + share * score / most_line
+            both = (1 - share) * spread.get(index, 0.0) / max_score + share * score / max_line_score
             found.append(Found(index, numbers, both * (1 + _NEWER * messages.age(index))))
         return sorted(found, key=lambda one: (-one.score, -one.index))
 
 
-def distinct(found: Iterable[Found], messages: Messages, most: int) -> list[Found]:
-    """Return the first hits that say something new: of several with the same line only the first."""
+def distinct(found: Iterable[Found], messages: Messages, limit: int) -> list[Found]:
+    """Return the first `limit` hits with different lines: of several with the same line only the first."""
     kept: list[Found] = []
     seen: set[str] = set()
     for one in found:
-        if len(kept) == most:
+        if len(kept) == limit:
             break
         lines = messages.lines(one.index)
         line = fold(lines[one.line]).strip() if lines else ""
@@ -164,8 +164,8 @@ def distinct(found: Iterable[Found], messages: Messages, most: int) -> list[Foun
     return kept
 
 
-def _largest(scores: Mapping[int, float], most: int) -> list[int]:
-    return heapq.nlargest(most, scores, key=lambda index: (scores[index], index))
+def _largest(scores: Mapping[int, float], count: int) -> list[int]:
+    return heapq.nlargest(count, scores, key=lambda index: (scores[index], index))
 
 
 def _bm25(held: Held, weights: Mapping[str, float], usual: float) -> float:
@@ -179,7 +179,7 @@ def _bm25(held: Held, weights: Mapping[str, float], usual: float) -> float:
 def _lines_of(
     index: int, query: Query, weights: Mapping[str, float], messages: Messages
 ) -> tuple[float, tuple[int, ...]]:
-    """Return the score of the best line, with the words that only what it answers has, and the best lines."""
+    """Return the best lines, and their score plus that of words found only in the answered message."""
     best = best_lines(messages.lines(index), query, weights)
     score = best.score
     if len(best.stems) < len(weights):

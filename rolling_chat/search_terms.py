@@ -1,4 +1,4 @@
-"""The words of a text in any script, as a search compares them: folded, split as code is, and stemmed."""
+"""Split text in any script into search terms: case-folded, split at identifier parts, and stemmed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _STOP_WORDS_TEXT = """
     el los las uno una unos unas y o es son fue cual cuales quien cuando donde como por para con del al en
     se su sus nos no lo"""
 STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
-"""Words that carry no meaning of their own in English, German, French and Spanish, folded."""
+"""Words without meaning of their own in English, German, French and Spanish, folded."""
 
-# Scripts written without spaces, and Hangul, whose particles hang on to the word.
+# Scripts written without spaces, and Hangul, whose particles are attached to the word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(f"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\\W_])+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Chinese and Japanese characters that join words, ask, or point.
+# Chinese and Japanese characters for conjunctions, particles, questions and pronouns.
 _JOINERS = re.compile(
     "[的了吗呢吧啊是在和与就都也不我你您他她它们这那哪谁么什怎几个はがをにのでともへやかねよ]+"
 )
@@ -35,7 +35,7 @@ _JOINERS = re.compile(
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _MIN_STEM = 3
 _SHORT = 3  # characters
-# What a word may lose at its end, the longest first: a stem is always the beginning of its word.
+# Suffixes to remove, longest first; a stem is always a prefix of its word.
 _SUFFIXES = (
     "isations", "izations", "isation", "ization", "ations", "ation", "ements", "ement", "ments", "ment",
     "nesses", "ness", "ingly", "edly", "ions", "ion", "ings", "ing", "ies", "ied", "ers", "ables", "able",
@@ -47,20 +47,20 @@ _VOWELS = frozenset("aeiouy")
 
 
 def fold(text: str) -> str:
-    """Return `text` in lower case and without accents, line by line as it was."""
+    """Return `text` in lower case and without accents, with the same lines."""
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold())
-    for accent in filter(unicodedata.combining, set(apart)):  # few are different
+    for accent in filter(unicodedata.combining, set(apart)):  # few distinct ones
         apart = apart.replace(accent, "")
-    # Hangul comes apart as accents do, and is put together again
+    # NFKD also decomposed Hangul; compose it again
     return unicodedata.normalize("NFC", apart)
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Yield the stems of `text` in order, stop words too.
+    """Yield the stems of `text` in order, including stop words.
 
-    Identifiers give their parts, scripts written without spaces give pairs of characters.
+    Identifiers yield their parts, scripts written without spaces pairs of characters.
     """
     yield from map(stem, split_words(text))
 
@@ -80,12 +80,12 @@ def split_words(text: str) -> list[str]:
 
 
 def is_short(stem: str) -> bool:
-    """Whether a stem is looked for only at the beginning of words, since inside of them it is by chance."""
+    """Return whether to match a stem only at the start of words, as it occurs inside others by chance."""
     return len(stem) <= _SHORT and stem.isascii()
 
 
 def content_stems(text: str) -> list[str]:
-    """Return the stems of `text` that carry meaning, each once, in order; all of them where none does."""
+    """Return the stems of `text` without stop words, each once, in order; all if there are only those."""
     found: dict[str, None] = {}
     for token in _tokens(text):
         if _IS_UNSPACED.match(token):
@@ -98,7 +98,7 @@ def content_stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """Return a word's stem, the beginning that its forms share: `retries` and `retry` give `retr`."""
+    """Return a word's stem, the prefix that its forms share: `retries` and `retry` become `retr`."""
     if len(word) <= _MIN_STEM or any(char.isdigit() for char in word):
         return word
     if not word.isascii():

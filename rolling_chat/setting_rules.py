@@ -1,4 +1,4 @@
-"""What a key of a configuration takes: its type, its bounds, its words."""
+"""The rules of settings: types, bounds and choices."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# far above any real window or count, far below what arithmetic in floats takes without error
+# far above any real window or count, far below the largest integer that floats represent exactly
 MAX_NUMBER = 1_000_000_000
 
-_SHOWN = 80  # characters of a wrong text in the line that says so
+_SHOWN = 80  # characters of a wrong text quoted in an error
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a setting takes that is a list of tables: `read` raises ValueError with what is wrong in one.
+    """The rule of a setting that is a list of tables: `read` raises ValueError with what is wrong in one.
 
-    `example` is one, `schema` what it is in JSON Schema.
+    `example` is such a table, `schema` its JSON Schema.
     """
 
     read: Callable[[Mapping[str, Any]], object]
@@ -30,16 +30,15 @@ class Entry:
 class Rule:
     """The rule of one setting: its type, bounds and choices.
 
-    `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both ends
-    allowed but `below`. `choices` are the words allowed: of a text the only ones, of a list or a number
-    those that may stand in its place. `project` says whether a project's own file may set the key: only
-    what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
-    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
-    list. `tightens`: the choices go from loose to strict, and a project's own counts where it is stricter.
-    `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example`
-    is one that it takes. With an `entry` the list is one of tables. `text` reads a text that is not empty,
-    and raises ValueError likewise. `help` says in a sentence what the
-    setting does.
+    `kind` is bool, int, float, str or tuple (a list of strings). `least` and `most` are inclusive bounds of
+    numbers, `above` and `below` exclusive ones. `choices` are the allowed words: of a text the only ones, of
+    a list or number alternatives to it. `project`: a project's own file may set the key, which is only safe
+    if the setting can neither run code nor send data elsewhere. `never_project`: not even in a trusted
+    folder. `one`: a single text means a list of it. `adds`: a project's list is added to the user's own.
+    `tightens`: the choices go from loose to strict, and a project's own counts if it is stricter. `item`
+    reads one text of a list, and raises ValueError with the reason if it is not allowed; `example` is an
+    allowed one. With an `entry`, the list consists of tables. `text` reads a text that is not empty, and
+    raises ValueError likewise. `help` describes the setting in a sentence.
     """
 
     kind: type
@@ -62,12 +61,12 @@ class Rule:
 
     @property
     def takes_text(self) -> bool:
-        """Whether the setting takes a plain word without quotes."""
+        """Whether the setting accepts a plain word without quotes."""
         return self.kind is str or self.one or (bool(self.choices) and not self.is_number)
 
     @property
     def is_number(self) -> bool:
-        """Whether the setting takes a number."""
+        """Whether the setting is a number."""
         return self.kind in (int, float)
 
     @property
@@ -151,7 +150,7 @@ class Rule:
         return -MAX_NUMBER <= value <= MAX_NUMBER and self.is_in_range(value)  # false for nan, too
 
     def is_in_range(self, value: float) -> bool:
-        """Whether a number is within the bounds."""
+        """Return whether a number is within the bounds."""
         return (
             (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
@@ -197,7 +196,7 @@ def is_address(text: str) -> bool:
 
 
 def check_database_address(text: str) -> None:
-    """Raise ValueError with the reason where `text` is no address of PostgreSQL, or has a password in it."""
+    """Raise ValueError with the reason if `text` is not a PostgreSQL address, or contains a password."""
     parts = urlsplit(text)
     if parts.scheme not in {"postgresql", "postgres"}:
         raise ValueError("it begins with postgresql://")
@@ -206,7 +205,7 @@ def check_database_address(text: str) -> None:
 
 
 def without_password(text: str) -> str:
-    """Return a text with stars for the password of an address in it."""
+    """Return a text with the passwords of addresses in it replaced by stars."""
     text = re.sub(r"(?<=//)([^/@\s:]*):[^/@\s]*@", r"\1:***@", text)
     return re.sub(r"([?&]password=)[^&\s\"]*", r"\1***", text)
 
@@ -223,5 +222,5 @@ def key(default: Any, kind: type, *, help: str, project: bool = False, **rule: A
 def size(
     default: int | str, *, help: str, least: int = 0, project: bool = True, choices: tuple[str, ...] = ()
 ) -> Any:
-    """Define a setting that takes a count or a size in tokens, or one of a few words."""
+    """Define a setting that is a count or a size in tokens, or one of a few words."""
     return key(default, int, help=help, least=least, project=project, choices=choices)

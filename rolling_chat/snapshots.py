@@ -1,4 +1,4 @@
-"""Snapshots of a list that only grows at its end: a branch is handed out at every step, and never copied."""
+"""Snapshots of a list that only grows at its end, so that a branch can be passed around without copying."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Entry = TypeVar("Entry")
 
 
 class Snapshot(Sequence[Entry]):
-    """The entries of a list as it is now, shared with it.
+    """The current entries of a list, shared with it.
 
-    Whoever owns the list may append to it and nothing else; for any other change it makes a new list. So a
-    snapshot stays what it was, in any thread.
+    The owner of the list may only append to it, and must create a new list for any other change. So a
+    snapshot never changes, in any thread.
     """
 
     __slots__ = ("_entries", "_length")

@@ -1,7 +1,7 @@
-"""Tasks that the model gives to a second agent: what is kept of one with its result, and its conversation.
+"""Tasks that the model gives to a second agent: the record stored with the result, and the conversation.
 
-A task has a session of its own, which keeps its messages. The result that the model gets is its answer; the
-figures of the task and its conversation in short stand beside it, for people.
+A task has a session of its own with its messages. The model gets the answer as the result; people also see
+the task's figures and its abridged conversation.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from rolling_chat.messages import Ending, JsonObject, Message, ToolCall
 from rolling_chat.text import one_line
 
 TASK = "task"
-"""The name of the tool, and among a result's extras of what is kept of the task."""
+"""The name of the tool, and the key of the task's record in a result's extras."""
 
 FAILED = "The task failed: "
-"""What the result of a task that failed begins with."""
+"""The beginning of a failed task's result."""
 
-_MAX_NAME = 40  # characters of the prompt by which a task is named
+_MAX_NAME = 40  # characters of the prompt that become a task's name
 _MAX_CALL = 300  # characters of a call in the conversation
 _WORDS = {
     Ending.FAILED: "failed",
@@ -32,10 +32,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """The figures of a task: the session that keeps it, its model, and what it has used so far.
+    """The figures of a task: its session, its model, and its usage so far.
 
-    `tokens` are those of its newest prompt, of a window of so many; `cost` is in US dollars, None where it is
-    unknown.
+    `tokens` is the size of its newest prompt, `window` that of its context window; `cost` is in US dollars,
+    None if unknown.
     """
 
     session: str
@@ -46,12 +46,12 @@ class TaskRecord:
     cost: float | None = None
 
     def as_json(self) -> JsonObject:
-        """Return the record as the extras of a message keep it."""
+        """Return the record as stored in a message's extras."""
         return asdict(self)
 
 
 def record_in(message: Message) -> TaskRecord | None:
-    """Return the record beside the result of a task; None where there is none, or not one of ours."""
+    """Return the record of a task from its result; None if there is none, or it has another form."""
     found = (message.extras or {}).get(TASK) if message.role == "tool" else None
     match found:
         case {
@@ -65,7 +65,7 @@ def record_in(message: Message) -> TaskRecord | None:
 
 
 def name_of(prompt: str) -> str:
-    """Return a short name for a task: how its prompt begins."""
+    """Return a short name for a task: the beginning of its prompt."""
     return one_line(prompt.strip(), _MAX_NAME)
 
 
@@ -80,11 +80,11 @@ def name_in(call: ToolCall) -> str:
 
 
 class TaskConversation:
-    """The conversation of a task in short, as text that grows: what was asked, called and answered."""
+    """The abridged conversation of a task, as growing text: messages, calls and answers."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._calls: list[str] = []  # of the newest reply, that have no result yet
+        self._calls: list[str] = []  # calls of the newest reply that have no result yet
 
     def add(self, message: Message) -> None:
         """Add the next message."""
@@ -104,12 +104,12 @@ class TaskConversation:
 
     @property
     def text(self) -> str:
-        """All of it, with the calls that have no result yet."""
+        """The whole text, including calls that have no result yet."""
         return "\n".join([*self._lines, *self._calls])
 
 
 def conversation_text(messages: Iterable[Message]) -> str:
-    """Return a task's conversation in short."""
+    """Return a task's abridged conversation."""
     conversation = TaskConversation()
     for message in messages:
         conversation.add(message)

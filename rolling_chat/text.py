@@ -1,7 +1,7 @@
-"""Foreign text made fit for a terminal: what a model, a tool or a file wrote is shown, never obeyed.
+"""Make foreign text safe for a terminal: text from models, tools and files is shown, never interpreted.
 
-What may be printed is decided by a character's Unicode category. `visible` is for reading, and keeps what
-emoji and joined scripts are made of; `exact` is for approving, and shows every character that could be
+A character's Unicode category decides whether it may be printed. `visible` is for reading, and keeps the
+parts of emoji and joined scripts; `exact` is for approving, and shows every character that could be
 overlooked or mistaken for another.
 """
 
@@ -20,18 +20,18 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 _BLANKS = re.compile("[ \t\n]+")
 _UNUSUAL = re.compile("[^ -~\n\t]+")
-# drawn as nothing: Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt
+# invisible: Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _BLANK_SIGNS = "\u2800\U0001d159"  # signs without ink: an empty Braille cell, a note without a head
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
-_VARIANTS = "\ufe0e\ufe0f"  # as text, as a picture
+_VARIANTS = "\ufe0e\ufe0f"  # text and emoji presentation
 _KEYCAP = "\u20e3"
 _JOINING = _ZWNJ + _ZWJ + _VARIANTS
-_TYPED = _JOINING + "\u00ad"  # a soft hyphen says where a word may be broken
-_PICTURES = range(0x1F000, 0x1FB00)  # where pictures are, also those that this Python does not know yet
+_TYPED = _JOINING + "\u00ad"  # a soft hyphen marks where a word may be broken
+_PICTURES = range(0x1F000, 0x1FB00)  # pictographs, including those that this Python does not know yet
 _OLD_PICTURES = "©®‼⁉™ℹ〰〽㊗㊙"
 
 _WORD = re.compile(r"\w{2,}")
@@ -39,10 +39,10 @@ _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 
 
 def normalize_text(text: str) -> str:
-    """Make text that can be stored and sent: surrogate pairs are joined, lone surrogates become U+FFFD.
+    """Return text that can be stored and sent: surrogate pairs are joined, lone surrogates become U+FFFD.
 
-    They come from bytes that are not UTF-8 on the command line, from JSON escapes that a model wrote, and
-    from servers that cut an emoji between two chunks of a stream. SQLite and every HTTP client refuse them.
+    Surrogates come from invalid UTF-8 on the command line, from JSON escapes that a model wrote, and from
+    servers that split an emoji between two chunks of a stream. SQLite and every HTTP client refuse them.
     """
     try:
         text.encode("utf-8")
@@ -61,26 +61,26 @@ def split_whole(text: str) -> tuple[str, str]:
 def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
     """Return `text` with control and hidden characters made visible; lines stay lines.
 
-    C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that nothing
-    can move a cursor, set a color or turn the reading direction. What joins an emoji or the letters of
-    a script is kept in its place. Only LF and CR LF end a line. Tabs become spaces, unless `tabs`
-    keeps them for whoever draws the line. `above` is what came just before a piece of a longer text.
+    C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that nothing can
+    move a cursor, set a color or change the reading direction. Joiners are kept inside emoji and joined
+    scripts. Only LF and CR LF end a line. Tabs become spaces, unless `tabs` keeps them for the code that
+    draws the line. `above` is the text just before a piece of a longer text.
     """
     lines = _joined(text).replace("\r\n", "\n")
     return _UNUSUAL.sub(partial(_reading, above), lines if tabs else _expand_tabs(lines))
 
 
 def waits(text: str) -> int:
-    """Return how many characters at the end of streamed text must wait for the next, to be shown right."""
+    """Return how many characters at the end of streamed text depend on the next one and must wait for it."""
     return 1 if text and (text[-1] in "\r" + _JOINING or "\ud800" <= text[-1] <= "\udbff") else 0
 
 
 def exact_spans(text: str) -> Iterator[tuple[str, bool]]:
     """Split `text` into spans with everything easily overlooked shown as a code; True marks a code.
 
-    Only LF ends a line, and only the space is a space: every other character that is not printable, is
-    drawn as nothing, or was no text (half a surrogate pair, a byte) is shown. In a word whose letters are
-    of several scripts the letters that are not of its main one are shown as codes, too.
+    Only LF ends a line, and only the space is a space: any other character that is unprintable, invisible,
+    or no text (a lone surrogate, a byte) is shown as a code. So are, in a word with letters of several
+    scripts, those that are not of its main script.
     """
     plain: list[str] = []
     strangers = _strangers(text)
@@ -102,9 +102,9 @@ def exact(text: str) -> str:
 
 
 def max_cells(char: str) -> int:
-    """Return the most cells in which a terminal may draw a printable character.
+    """Return the largest width, in cells, in which a terminal may draw a printable character.
 
-    Terminals do not agree on combining marks, ambiguous width, flags and the skin colors of emoji.
+    Terminals differ on combining marks, ambiguous width, flags and the skin colors of emoji.
     """
     if char.isascii():
         return 1
@@ -112,29 +112,29 @@ def max_cells(char: str) -> int:
     return 2 if is_wide else 1
 
 
-def printable(text: str, most: int = 80) -> str:
+def printable(text: str, max_chars: int = 80) -> str:
     """Return a name or value for use in a line, with unprintable characters and line ends as codes.
 
-    At most `most` characters; 0: all of it.
+    It is cut to `max_chars` characters; 0: not cut.
     """
-    cut = text[: most + 1] if most else text
+    cut = text[: max_chars + 1] if max_chars else text
     clean = "".join(char if _is_plain(char) else _code(char) for char in cut)
-    return clean if not most or len(clean) <= most else clean[: most - 1] + "…"
+    return clean if not max_chars or len(clean) <= max_chars else clean[: max_chars - 1] + "…"
 
 
-def one_line(text: str, most: int = 0) -> str:
-    """Put `text` on one line with single spaces; cut it to `most` characters if given."""
-    if most:
-        # only the beginning is looked at: the text may be megabytes
-        text = text[: 4 * most]
+def one_line(text: str, max_chars: int = 0) -> str:
+    """Put `text` on one line with single spaces; cut it to `max_chars` characters if given."""
+    if max_chars:
+        # the text may be megabytes, so use only its beginning
+        text = text[: 4 * max_chars]
     line = _BLANKS.sub(" ", visible(text, tabs=True)).strip(" ")
-    return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
+    return line if not max_chars or len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
 
 
 def typed(text: str) -> str:
     """Return typed text without unprintable characters, for the prompt box.
 
-    What joins is kept wherever it is: keys come one at a time.
+    Joiners are kept anywhere, because keys arrive one at a time.
     """
     return _UNUSUAL.sub(_typing, _NEWLINE.sub("\n", normalize_text(text)))
 
@@ -145,7 +145,7 @@ def without_controls(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Join the halves of surrogate pairs; those that are alone stay."""
+    """Join the halves of surrogate pairs; keep lone surrogates."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -156,7 +156,7 @@ def _expand_tabs(text: str) -> str:
 
 
 def _reading(above: str, match: re.Match[str]) -> str:
-    """Show what is not fit for reading in a run of unusual characters."""
+    """Replace unreadable characters in a run of unusual ones with codes."""
     run = match.group()
     if run.replace("\u3000", "").replace("\xa0", "").isprintable() and _IGNORABLE.search(run) is None:
         return run
@@ -189,7 +189,7 @@ def _is_readable(text: str, at: int) -> bool:
 
 
 def _is_known(char: str) -> bool:
-    """Say whether a character is printable: also a space of any width, and a picture of a newer Unicode."""
+    """Return whether a character is printable, counting spaces of any width and newer pictographs."""
     if char.isprintable() or ord(char) in _PICTURES:
         return True
     return unicodedata.category(char) == "Zs"
@@ -202,19 +202,19 @@ def _is_picture(char: str) -> bool:
 
 
 def _is_joined_letter(char: str) -> bool:
-    """Say whether a letter's shape may hang on its neighbors: none of Latin, Greek or Cyrillic does."""
+    """Return whether a letter's shape may depend on its neighbors: never in Latin, Greek and Cyrillic."""
     return char > "\u0530" and unicodedata.category(char)[0] in "LM" and not _IGNORABLE.match(char)
 
 
 def _is_plain(char: str) -> bool:
-    """Say whether a character is what it looks like: it has ink, or is the space."""
+    """Return whether a character is plainly visible: it has ink, or is the space."""
     if char.isascii():
         return char.isprintable()
     return char.isprintable() and char not in _BLANK_SIGNS and not _IGNORABLE.match(char)
 
 
 def _strangers(text: str) -> frozenset[int]:
-    """Find the indexes of letters that are not of the main script of their word."""
+    """Return the indices of letters that are not of their word's main script."""
     if text.isascii():
         return frozenset()
     found: list[int] = []
@@ -231,7 +231,7 @@ def _strangers(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def _script(char: str) -> str:
-    """Return the script of a letter, by its name; empty for signs of all scripts and what goes with Latin."""
+    """Return the script of a letter, by its name; empty for scripts used with Latin, and for non-letters."""
     first, _, rest = unicodedata.name(char, "").partition(" ")
     if first in _EAST_ASIAN or first == "MODIFIER":
         return ""
@@ -244,6 +244,6 @@ def _code(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not text, as Python hands it to the system
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not text, as Python's surrogateescape represents it
         return f"<0x{code - 0xDC00:02X}>"
     return f"<U+{code:04X}>"

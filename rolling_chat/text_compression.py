@@ -1,7 +1,7 @@
-"""Texts that are seldom read, held in a fraction of their memory.
+"""Compress texts in memory that are seldom read.
 
-A character costs one byte or, from a text's first emoji on, four. Packed, some thirty texts, or one long
-one, make a page of compressed UTF-8; who asks for one of them gets it as it was.
+A character of a Python string takes one byte, or four in a text that contains an emoji. Compressed, some
+thirty texts, or a long one, share a page of compressed UTF-8; reading one returns it unchanged.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 from rolling_chat.lazily import HasText
 
-_SHORTEST = 100  # characters: below it the place in a page costs what the text does
-_LONGEST = 4_000_000  # characters: unpacking more would be felt
-_PAGE = 32  # texts; more compress hardly better, and are unpacked for nothing
-_PAGE_CHARACTERS = 65_536  # likewise; a longer text has a page of its own
-_OPEN = 32  # pages, one behind another where a conversation is walked through; none of a long text
+_SHORTEST = 100  # characters; for a shorter text, the entry in a page costs as much as the text
+_LONGEST = 4_000_000  # characters; decompressing more would be noticeable
+_PAGE = 32  # texts; more hardly compress better, and are decompressed for nothing
+_PAGE_CHARACTERS = 65_536  # the same; a longer text has a page of its own
+_OPEN = 32  # decompressed pages kept, as a conversation is read in order; none of a long text
 
 
 class _Page:
-    """Some texts, compressed one behind the other."""
+    """Several texts, compressed together."""
 
     __slots__ = ("characters", "compressed", "ends")
 
@@ -36,7 +36,7 @@ class _Page:
 
 
 class Packed:
-    """A text within a compressed page; it is never blank."""
+    """A text in a compressed page; it is never blank."""
 
     __slots__ = ("_at", "_page")
 
@@ -57,7 +57,7 @@ class Packed:
 
     @property
     def text(self) -> str:
-        """The text as it was; some microseconds, where a neighbor was read lately one."""
+        """The original text; takes some microseconds, or one if a neighbor was read recently."""
         page, at = self._page, self._at
         data = _opened(page) if page.ends[-1] <= 4 * _PAGE_CHARACTERS else zlib.decompress(page.compressed)
         return data[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
@@ -66,7 +66,7 @@ class Packed:
 class TextSlot:
     """A descriptor that lets a class's slot hold a compressed text in place of a plain one.
 
-    Whoever reads the slot reads the text: its value never shows how it is held.
+    Reading the slot always returns the plain text.
     """
 
     def __init__(self, slot: Any, holder: type[HasText]) -> None:
@@ -83,7 +83,7 @@ class TextSlot:
         self._slot.__set__(owner, value)
 
     def held(self, owner: Any) -> Any:
-        """Return what the slot holds: the text, or its compressed form."""
+        """Return the raw value of the slot: the text, or its compressed form."""
         return self._slot.__get__(owner)
 
 
@@ -95,7 +95,7 @@ def text_slot(owner: type, name: str, holder: type[HasText]) -> TextSlot:
 
 
 def pack(slot: TextSlot, owners: Iterable[Any]) -> None:
-    """Compress the texts in a slot of `owners`, except short and giant ones. Safe while others read them."""
+    """Compress the texts in a slot of `owners`, except short and giant ones. Safe while others read."""
     plain = [owner for owner in owners if _is_worth_it(slot.held(owner))]
     for part in _pages(plain, slot):
         page = _Page([slot.held(owner) for owner in part])
@@ -104,7 +104,7 @@ def pack(slot: TextSlot, owners: Iterable[Any]) -> None:
 
 
 def _pages(owners: Sequence[Any], slot: TextSlot) -> Iterator[list[Any]]:
-    """Divide the owners of texts among pages, by number and by length."""
+    """Divide the owners of texts into pages, by number and by length."""
     part: list[Any] = []
     size = 0
     for owner in owners:

@@ -1,7 +1,7 @@
-"""To-do lists of the model: what a call of the tool says, as a value and as lines.
+"""The model's to-do lists, derived from its calls of the tool.
 
-A list is kept nowhere by itself: the newest call on a branch says what it is, so that it goes back with the
-conversation.
+A list is not stored separately: it follows from the newest call on a branch, so that undoing the
+conversation undoes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of an item
 
 
 class TodoState(StrEnum):
-    """How far an item is; the value is its mark."""
+    """The state of an item; the value is its mark."""
 
     PENDING = "[ ]"
     DOING = "[>]"
@@ -50,40 +50,40 @@ class TodoItem:
 
 @dataclass(frozen=True, slots=True)
 class TodoList:
-    """A list in the order in which it is worked through."""
+    """A list, in working order."""
 
     items: tuple[TodoItem, ...]
 
     @property
     def text(self) -> str:
-        """The list as the model writes it, one item a line."""
+        """The list as the model writes it, one item per line."""
         return "\n".join(f"{item.state} {item.text}" for item in self.items)
 
     @property
     def open_text(self) -> str:
-        """The list with the items that are done only counted, at its end."""
+        """The list of open items, with a count of the done ones at its end."""
         rest = TodoList(tuple(item for item in self.items if item.state is not TodoState.DONE))
         return f"{rest.text}\n{TodoState.DONE} {self.done} done".strip() if self.done else self.text
 
     @property
     def done(self) -> int:
-        """How many items are done."""
+        """The number of done items."""
         return sum(item.state is TodoState.DONE for item in self.items)
 
     @property
     def line(self) -> str:
-        """How much is done, and what comes next, on one line."""
+        """The progress and the next item, on one line."""
         at = self.next_index
         return f"{self.done}/{len(self.items)} done" + (f": {self.items[at].text}" if at >= 0 else "")
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether all items are done."""
         return self.done == len(self.items)
 
     @property
     def next_index(self) -> int:
-        """The index of the item that is being done, else of the first that is not done; -1 if all are."""
+        """The index of the item in progress, else of the first pending one; -1 if all are done."""
         states = [item.state for item in self.items]
         for wanted in (TodoState.DOING, TodoState.PENDING):
             if wanted in states:
@@ -125,7 +125,7 @@ def _marked(text: str) -> TodoItem:
 
 
 def list_of_call(call: ToolCall) -> TodoList | None:
-    """Return the list that a call sets; None for a call of another tool, and for one that sets none."""
+    """Return the list that a call sets; None if the call is of another tool or invalid."""
     if call.name != TODO:
         return None
     try:
@@ -136,6 +136,6 @@ def list_of_call(call: ToolCall) -> TodoList | None:
 
 
 def list_of(message: Message) -> TodoList | None:
-    """Return the list that a message of the model sets last; None if it sets none."""
+    """Return the last list that a message of the model sets; None if it sets none."""
     lists: Iterable[TodoList | None] = map(list_of_call, reversed(message.tool_calls))
     return next((one for one in lists if one is not None), None)

@@ -1,7 +1,7 @@
-"""Addresses of the web: read strictly, written in one way, and told apart by what network they lead to.
+"""Web addresses: parse them strictly, normalize them, and classify the networks they lead to.
 
-What one program takes for a host and another for something else is how a server of the local network is
-reached by a link. So there is one spelling: what is asked about, what rules name and what is connected to.
+If two programs parse the host of a link differently, the link may reach a server of the local network. So
+questions, rules and connections all use one normalized spelling.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _PATTERN = re.compile(r"(?:(https?)://)?(\*\.)?(\[[^\]]*\]|[^:/\[\]]+)(?::(\d{1,5}))?/?", re.IGNORECASE)
 _KEPT = "/%:=&?~+!$,;'@()*[]-._"  # of a path and a query; everything else is percent-encoded
 
-# public by their number, but answered by the cloud that a machine runs in
+# public addresses that are answered by the cloud in which the machine runs
 _CLOUD = frozenset({"168.63.129.16"})
-_NOT_PUBLIC = ("192.88.99.0/24", "192.0.0.0/24")  # relays and protocols, which older Pythons call global
+_NOT_PUBLIC = (
+    "192.88.99.0/24",
+    "192.0.0.0/24",
+)  # relays and protocol assignments, which older Pythons call global
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An address of the web: `host` in lower case, without brackets; `target` is path and query."""
+    """A web address: `host` is in lower case, without brackets; `target` is path and query."""
 
     scheme: str
     host: str
@@ -41,7 +44,7 @@ class WebAddress:
 
     @property
     def site(self) -> str:
-        """The host as it is written, with its port where that is not the scheme's own."""
+        """The host as written in a URL, with its port unless that is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.has_own_port else f"{host}:{self.port}"
 
@@ -57,12 +60,12 @@ class WebAddress:
 
     @property
     def has_own_port(self) -> bool:
-        """Whether the port is the scheme's own."""
+        """Whether the port is the scheme's default."""
         return _PORTS[self.scheme] == self.port
 
 
 def parse_address(text: str) -> WebAddress:
-    """Parse an address of the web. Raises ValueError with the reason, as the end of a sentence."""
+    """Parse a web address. Raises ValueError with the reason, as the end of a sentence."""
     text = text.strip()
     if not text.isprintable() or " " in text or "\\" in text:
         raise ValueError("has a character that no address has")
@@ -86,7 +89,7 @@ def parse_address(text: str) -> WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class SitePattern:
-    """What a rule names: a host, `*.` for those below it, with a scheme and a port or without."""
+    """The pattern of a rule: a host, or with `below` (`*.`) its subdomains; scheme and port optional."""
 
     scheme: str
     host: str
@@ -94,19 +97,19 @@ class SitePattern:
     below: bool = False
 
     def allows(self, address: WebAddress) -> bool:
-        """Whether an allow rule permits the address: at the port named, else at the scheme's own."""
+        """Return whether an allow rule permits the address: at the named port, or else at the default one."""
         is_port = address.port == self.port if self.port else address.has_own_port
         return self.scheme in ("", address.scheme) and is_port and self._is_host(address.host)
 
     def opens(self, address: WebAddress) -> bool:
-        """Whether an allow rule names exactly this scheme, host and port: it may be on the local network.
+        """Return whether an allow rule names this scheme and host exactly, and so permits a local network.
 
-        The rule that an answer makes has no scheme: a name that was public then may lead anywhere later.
+        Rules from the user's answers have no scheme: a name that was public then may lead anywhere later.
         """
         return bool(self.scheme) and not self.below and self.allows(address)
 
     def denies(self, address: WebAddress) -> bool:
-        """Whether a deny rule forbids the address: what is below a host is denied with it."""
+        """Return whether a deny rule forbids the address; a host is denied with its subdomains."""
         is_named = self._is_host(address.host) or address.host.endswith(f".{self.host}")
         return is_named and self.scheme in ("", address.scheme) and self.port in (0, address.port)
 
@@ -115,7 +118,7 @@ class SitePattern:
 
 
 def parse_pattern(text: str) -> SitePattern:
-    """Parse what a rule names: `python.org`, `*.python.org`, `http://127.0.0.1:8000`. Raises ValueError."""
+    """Parse a rule's pattern: `python.org`, `*.python.org`, `http://127.0.0.1:8000`. Raises ValueError."""
     match = _PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -127,7 +130,7 @@ def parse_pattern(text: str) -> SitePattern:
 
 
 def _host(text: str) -> str:
-    """Return a host in its one spelling. Raises ValueError for one that programs read differently."""
+    """Return a host in normalized spelling. Raises ValueError for one that programs parse differently."""
     from ipaddress import IPv4Address, IPv6Address  # noqa: PLC0415  # not needed before the first paint
 
     if text.startswith("["):
@@ -162,10 +165,10 @@ def _ascii(name: str) -> str:
 
 
 def network_of(number: str) -> Network:
-    """Return what network an IP address belongs to.
+    """Return the kind of network that an IP address belongs to.
 
-    "private" are this machine and local networks; "special" is all that no page is ever at: link-local
-    addresses, where clouds answer with secrets, multicast, and addresses that stand for others.
+    "private" is this machine and local networks; "special" are addresses that never have web pages:
+    link-local ones, where clouds answer with secrets, multicast, and addresses that embed others.
     """
     from ipaddress import IPv4Address, ip_address  # noqa: PLC0415
 
@@ -191,9 +194,9 @@ def _network6(address: IPv6Address) -> Network:
     from ipaddress import ip_network  # noqa: PLC0415
 
     if address.is_loopback or address in ip_network("fc00::/7"):
-        # the addresses of Amazon's services in it
+        # Amazon's service addresses are in this range
         return "special" if address in ip_network("fd00:ec2::/32") else "private"
-    # all that is public begins so; 6to4 and Teredo in it, and NAT64 outside of it, lead to other addresses
+    # all public addresses are in this range; 6to4 and Teredo inside it, and NAT64 outside, embed others
     is_public = address in ip_network("2000::/3") and address.is_global
     is_translated = address.sixtofour is not None or address.teredo is not None
     is_isatap = int(address) >> 32 & 0xFCFFFFFF == 0x5EFE
@@ -201,7 +204,7 @@ def _network6(address: IPv6Address) -> Network:
 
 
 def is_local(address: WebAddress) -> bool:
-    """Whether an address names this machine or a network that is not public, without being looked up."""
+    """Return whether an address names this machine or a network that is not public, without a DNS lookup."""
     if address.host == "localhost" or address.host.endswith((".localhost", ".local", ".internal")):
         return True
     is_number = ":" in address.host or address.host.replace(".", "").isdigit()
