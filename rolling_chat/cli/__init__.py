@@ -1,7 +1,7 @@
 """The command line: chat, `-p`, sessions, doctor. Every failure is one line and an exit code.
 
-The command line is read before anything else is imported, and each command imports what it needs when it
-runs, so that none waits for another's and `--help` for none.
+The options are parsed before anything else is imported, and each command imports its modules when it runs,
+so that no command waits for another's imports, and `--help` for none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["run"]
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command line; returns its exit code and never raises."""
+    """Run one command line; return its exit code. Never raises."""
     try:
         options = read_options(argv)
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""`rolling-chat acp`: the agent for editors, by the Agent Client Protocol over stdin and stdout."""
+"""`rolling-chat acp`: the agent for editors, which speaks the Agent Client Protocol on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rolling_chat.settings.paths import Paths
 
 
 def run_acp(options: Options, paths: Paths) -> int:
-    """Serve one client until it is gone; with --login, store a key instead. Raises Failure."""
+    """Serve one client until it disconnects; with --login, store a key instead. Raises Failure."""
     if options.login is not None:
         return _login(options, paths)
     if find_spec("acp") is None:
         raise Failure(
             "the agent-client-protocol package is not installed: pip install 'rolling-chat[acp]'", Exit.USAGE
         )
-    # before anything else is imported that might print
+    # before importing anything that might print
     from rolling_chat.acp.pipes import take_pipes
 
     if sys.stdin is not None and sys.stdin.isatty():
@@ -51,7 +51,7 @@ def _keep_stored_keys_out(paths: Paths) -> None:
 
 
 def _login(options: Options, paths: Paths) -> int:
-    """Ask for a provider, unless one is named, and for its key. Raises Failure."""
+    """Ask for a provider, unless one was named, and for its key. Raises Failure."""
     from rolling_chat.cli.login import run_login
 
     options.provider = options.login or ""

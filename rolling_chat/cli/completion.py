@@ -1,4 +1,4 @@
-"""`rolling-chat completion`: the completion of the command line for a shell."""
+"""`rolling-chat completion`: shell completion of the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rolling_chat.settings.paths import Paths
 
 
 def run_completion(options: Options, _paths: Paths) -> int:
-    """Print the script that a shell reads (`.ci/make_completions.py` makes it)."""
+    """Print a shell's completion script (created by `.ci/make_completions.py`)."""
     folder = resources.files("rolling_chat.cli") / "completions"
     print((folder / f"rolling-chat.{options.shell}").read_text(encoding="utf-8"), end="")
     return Exit.DONE

@@ -15,7 +15,7 @@ from rolling_chat.settings.trust import FolderTrust
 
 
 def here() -> Path:
-    """Return the current working folder. Raises Failure where it was deleted under us."""
+    """Return the current working folder. Raises Failure if it was deleted."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -23,7 +23,7 @@ def here() -> Path:
 
 
 def trust_of(options: Options, paths: Paths) -> FolderTrust:
-    """Return what of the current working folder's own files is trusted."""
+    """Return the trust in the working folder's own files."""
     return FolderTrust(here(), paths, everything=options.trust)
 
 
@@ -32,7 +32,7 @@ def settings_of(
 ) -> Settings:
     """Load the settings, and apply the command line's options on top.
 
-    Raises SettingsError, but leaves out what is wrong with `faults` that collect.
+    Raises SettingsError, unless `faults` collects the errors.
     """
     overrides = [*as_settings(options), *options.settings]
     trust = trust or trust_of(options, paths)
@@ -40,7 +40,7 @@ def settings_of(
 
 
 def as_settings(options: Options) -> Iterator[str]:
-    """Yield the options that are settings, as `-c` has them."""
+    """Yield the options that are settings, in the syntax of `-c`."""
     if options.approvals:
         yield f'agent.approvals="{options.approvals}"'
     if options.max_iterations:

@@ -1,4 +1,4 @@
-"""`rolling-chat doctor`: everything that one asks first when something does not work."""
+"""`rolling-chat doctor`: the facts to check first when something does not work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rolling_chat.tools.sandbox.sandbox import find_sandbox
 
 log = logging.getLogger("rolling_chat.cli.doctor")
 
-# what it is about, what was found, and whether that is fine
+# name, finding, and whether that is fine
 Fact: TypeAlias = tuple[str, str, bool]
 
 _MAX_LINE = 1_000
@@ -58,7 +58,7 @@ def run_doctor(options: Options, paths: Paths) -> int:
 
 
 def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
-    """Yield the facts of every section; a section that fails becomes a fact and stops none of the others."""
+    """Yield the facts of every section; a section's failure is a fact, too, and stops no other section."""
     faults = Faults(collect=True)
     trust = trust_of(options, paths)
     settings = settings_of(options, paths, faults, trust)
@@ -180,7 +180,7 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
 
 
 def _counted_by(model: str, address: str) -> str:
-    """Say what the sizes of requests to a model go by before its first reply."""
+    """Return how requests to a model are counted before its first reply."""
     who = who_counts(model, address)
     if who == "server" and is_near(address):
         return "by its server, if that is llama.cpp or vLLM; else by estimate until the first reply"
@@ -204,7 +204,7 @@ def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
         known = knowledge_of(model, without_credentials(_address_of(model, settings)), store)
         store.close()
     except StoreError:
-        return Knowledge()  # the line of the sessions says what is wrong
+        return Knowledge()  # the sessions' line reports the error
     return known
 
 

@@ -16,7 +16,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class Failure(Exception):  # noqa: N818 - what is raised is the way out, not an error of ours
+class Failure(Exception):  # noqa: N818 - it is a way out, not a bug
     """A command-line error; `str()` is the one line for the user."""
 
     def __init__(self, line: str, code: Exit = Exit.FAILED) -> None:

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _NTH_OF_SESSION = re.compile(r"([\w-]+):(\d{1,9})")
 _REQUEST = re.compile(r"q[0-9a-f]{0,18}", re.IGNORECASE)
 _MESSAGE = re.compile(r"r\d+", re.IGNORECASE)
-_FILE_WIDTH = 200  # a table that goes to a file or a pipe is as wide as it needs to be
+_FILE_WIDTH = 200  # of tables written to a file or pipe, which need not fit a screen
 _PREVIEW_CHARS = 60
-_NAMED = 5  # requests that one line of an error names
+_NAMED = 5  # requests named in one error line
 _SAME = "verified"
 
 
 def run_inspect(options: Options, paths: Paths) -> int:
     """Print the report of one sent request, or a list of a session's requests.
 
-    With `--verify` every request named is compared with what was sent. Raises Failure for what cannot be
-    found or built again, and for a difference.
+    With `--verify`, every named request is compared with what was sent. Raises Failure for a request that
+    cannot be found or rebuilt, and for a difference.
     """
     if not has_saved(options, paths):
         raise Failure("no request was sent yet: start with rolling-chat", Exit.USAGE)
@@ -199,7 +199,7 @@ def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: 
 
 
 def _known(tokens: int) -> str:
-    """Format a count; a provider reports 0 where it does not know it."""
+    """Format a reported count; 0 means unknown."""
     return f"{tokens:,}" if tokens else "unknown"
 
 
@@ -267,7 +267,7 @@ def _record_as_json(record: RequestRecord) -> dict[str, Json]:
 
 
 def _name(row: Row) -> str:
-    """Return the name that recall, `/context` and `/pin` know a message by."""
+    """Return a message's name in recall, `/context` and `/pin`."""
     return f"r{row.index}"
 
 

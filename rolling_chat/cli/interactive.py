@@ -16,8 +16,8 @@ from rolling_chat.settings.themes import find_theme, load_themes
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
-# Seconds for which a thread that imports or plans may keep the one that takes keys waiting. It waits several
-# times for each key: with Python's 5 ms a key took twice as long while litellm was being imported.
+# Seconds for which a thread that imports or plans may block the one that handles keys, which waits several
+# times per key: with Python's default of 5 ms, a key took twice as long while litellm was being imported.
 _SWITCH_INTERVAL = 0.0005
 
 
@@ -25,7 +25,7 @@ _BROWSER_DRIVER = "rolling_chat.web.driver:BrowserDriver"  # set by `rolling-cha
 
 
 def run_chat(options: Options, paths: Paths) -> int:
-    """Open the chat on the screen; on the way out, print the command that comes back to it."""
+    """Open the chat on the screen; at the end, print the command that resumes it."""
     look_briefly()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     if not _has_terminal():
@@ -39,10 +39,10 @@ def run_chat(options: Options, paths: Paths) -> int:
     find_theme(themes, settings.theme)
 
     def open_chat() -> Chat:
-        # imports the agent and the store: the screen is painted before
+        # imports the agent and the store, so only after the first paint
         from rolling_chat.cli import opening
 
-        # read again: the user may have been asked about the folder's own settings meanwhile
+        # load again: the user may have trusted the folder's own settings meanwhile
         trusted = settings_of(options, paths, trust=trust)
         find_theme(themes, trusted.theme)
         return opening.open_chat(options, trusted, paths, trust)

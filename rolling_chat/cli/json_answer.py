@@ -1,4 +1,4 @@
-"""`-p --json-schema FILE`: answers that match a JSON Schema, asked for once more where they do not."""
+"""`-p --json-schema FILE`: answers that match a JSON Schema, with one retry for an answer that does not."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rolling_chat.messages import Json
 from rolling_chat.text import one_line
 
 _MAX_SCHEMA = 1_000_000  # bytes
-_SHOWN = 300  # characters of what is wrong
-_FAULTS = 3  # that are named
+_SHOWN = 300  # characters of an error
+_FAULTS = 3  # errors named at most
 _ASKING = "Answer with one JSON value that matches this JSON Schema, and with nothing else:"
 _REPAIRING = (
     "Your answer does not match the JSON Schema. {fault}\n"
@@ -45,12 +45,12 @@ def read_schema(file: str) -> JsonSchema:
 
 
 class JsonSchema:
-    """A JSON Schema of any draft, which refers to nothing outside of it. Raises ValueError if it is none."""
+    """A JSON Schema of any draft, without external references. Raises ValueError if it is invalid."""
 
     def __init__(self, schema: Json) -> None:
         if not isinstance(schema, Mapping):
             raise ValueError("a JSON Schema is an object")
-        # they take a tenth of a second, and only this option needs them
+        # importing them takes a tenth of a second, and only this option needs them
         jsonschema: Any = import_module("jsonschema")
         referencing: Any = import_module("referencing")
 
@@ -60,12 +60,12 @@ class JsonSchema:
             kind.check_schema(schema)
         except jsonschema.SchemaError as error:
             raise ValueError(f"no JSON Schema: {error.message}") from error
-        # with an empty registry nothing is fetched from an address that the schema names
+        # with an empty registry, nothing is fetched from addresses in the schema
         self._validator: Any = kind(schema, registry=referencing.Registry())
         self._unresolvable: type[Exception] = referencing.exceptions.Unresolvable
 
     def fault(self, value: Json) -> str:
-        """Return what is wrong with a value, in one line; an empty text if it is valid. Raises ChatError."""
+        """Return what is wrong with a value, in one line; empty if it is valid. Raises ChatError."""
         try:
             errors = sorted(self._validator.iter_errors(value), key=lambda error: len(error.absolute_path))
         except self._unresolvable as error:
@@ -77,16 +77,16 @@ class JsonSchema:
 
 
 class JsonAnswers:
-    """Asks for answers that match a schema, and once more for one that does not."""
+    """Asks for answers that match a schema, and retries once."""
 
     def __init__(self, schema: JsonSchema) -> None:
         self._schema = schema
 
     async def ask(self, turn: Turn, text: str) -> tuple[Answer, Mapping[str, Json]]:
-        """Run a turn by `turn`, and another if its answer does not match.
+        """Run a turn with `turn`, and another if its answer does not match.
 
-        Return the answer, its text the JSON alone, and `structured` with its value; an answer that does not
-        match in the end has failed. Raises ChatError.
+        Return the answer, with only the JSON as its text, and `structured` with the value; an answer that
+        still does not match has failed. Raises ChatError.
         """
         answer = await turn(f"{text}\n\n{_ASKING}\n{self._schema.text}")
         if not answer.ok:
@@ -115,7 +115,7 @@ class JsonAnswers:
 
 
 def json_in(text: str) -> Json:
-    """Return the JSON that a reply is, or that stands in its first code block. Raises ValueError."""
+    """Return the JSON value of a reply, or else of its first code block. Raises ValueError."""
     try:
         return read_json(text)
     except ValueError:

@@ -8,4 +8,4 @@ from rolling_chat.private_files import PrivateFileHandler
 
 
 class PrivateRotatingFileHandler(PrivateFileHandler, RotatingFileHandler):
-    """Logs to a file of mode 0600, and begins another when it has grown large."""
+    """A log handler whose file has mode 0600 and is rotated when it has grown large."""

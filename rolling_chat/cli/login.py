@@ -33,7 +33,7 @@ def run_login(options: Options, paths: Paths) -> int:
 
 
 def run_logout(options: Options, paths: Paths) -> int:
-    """Take a provider's key out of the keyring. Raises Failure."""
+    """Delete a provider's key from the keyring. Raises Failure."""
     stored, provider = StoredKeys(paths.logins_file), _provider(options.provider)
     if provider.name not in stored.providers():
         raise Failure(f"no key of {provider.name} is stored", Exit.USAGE)
@@ -55,7 +55,7 @@ def _provider(name: str) -> KnownProvider:
 
 
 def _read_key(provider: KnownProvider) -> str:
-    """Read the key from the terminal, without showing it, or from a pipe. Raises Failure."""
+    """Read the key from the terminal, without echo, or from a pipe. Raises Failure."""
     if sys.stdin is not None and sys.stdin.isatty():
         try:
             given = getpass.getpass(f"Key of {provider.name} (it is not shown): ")

@@ -1,4 +1,4 @@
-"""The log file: details go there, so that the screen and stdout never see a traceback."""
+"""The log file, which gets all details, so that no traceback reaches the screen or stdout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 def start_logging(log_file: Path) -> Path:
     """Write the program's log and Python's warnings to `log_file`, or nowhere if that cannot be written.
 
-    The keys in the environment are kept out of it.
+    Keys from the environment are redacted.
     """
     handler: logging.Handler
     try:
@@ -37,12 +37,12 @@ def start_logging(log_file: Path) -> Path:
 
 
 def log_libraries() -> None:
-    """Write what libraries log at the root, warnings and worse, to the file and nowhere else."""
+    """Write the root logger's records, that is libraries' warnings and errors, only to the file."""
     logging.getLogger().handlers[:] = logging.getLogger("rolling_chat").handlers
 
 
 def keep_out(secrets: Collection[str]) -> None:
-    """Keep more secrets out of the log than the environment has."""
+    """Redact more secrets in the log than those of the environment."""
     for handler in logging.getLogger("rolling_chat").handlers:
         for redacting in handler.filters:
             if isinstance(redacting, _Redacting):
@@ -50,7 +50,7 @@ def keep_out(secrets: Collection[str]) -> None:
 
 
 class _LogFile(logging.Handler):
-    """Writes to the log file, which is opened at the first record: a short command has nothing to log."""
+    """A handler that opens the log file at the first record, as most short commands log nothing."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _LogFile(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._file is None:
-            # brings sockets and pickle along
+            # the import loads sockets and pickle
             from rolling_chat.cli.log_file import PrivateRotatingFileHandler
 
             self._file = PrivateRotatingFileHandler(
@@ -80,7 +80,7 @@ class _LogFile(logging.Handler):
 
 
 class _Redacting(logging.Filter):
-    """Keeps the keys of the environment out; they are looked for when there is something to log."""
+    """A filter that redacts the environment's keys, which are collected at the first record."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,13 +88,13 @@ class _Redacting(logging.Filter):
         self._more = frozenset[str]()
 
     def add(self, secrets: Collection[str]) -> None:
-        """Keep these out as well."""
+        """Redact these secrets as well."""
         self._more |= frozenset(secrets)
         self._redacting = None
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self._redacting is None:
-            # needs the list of providers: the screen is painted before
+            # imports the list of providers, so only after the first paint
             from rolling_chat.redaction import RedactingFilter, secrets_in
 
             self._redacting = RedactingFilter(secrets_in(os.environ) | self._more)

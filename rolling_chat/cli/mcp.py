@@ -31,7 +31,7 @@ _MAX_LINE = 300
 
 @dataclass(frozen=True, slots=True)
 class SeenServer:
-    """A configured server, as it was when it was started to be looked at."""
+    """The state of a configured server after a test start."""
 
     name: str
     state: str
@@ -47,7 +47,7 @@ class SeenServer:
 
 
 def look_at_servers(configs: McpServerConfigs, settings: Settings, paths: Paths) -> list[SeenServer]:
-    """Start the configured servers, as long as a turn would wait, and return how they are doing."""
+    """Start the configured servers, wait as long as a turn would, and return their states."""
     return asyncio.run(_look(configs, settings, paths)) if configs.servers else []
 
 
@@ -189,7 +189,7 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _own(paths: Paths) -> dict[str, Any]:
-    """Return what the user's file has. Raises Failure where it cannot be changed."""
+    """Return the content of the user's file. Raises Failure if it cannot be changed."""
     try:
         text = paths.mcp_file.read_text(encoding="utf-8")
     except FileNotFoundError:

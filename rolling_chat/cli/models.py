@@ -1,4 +1,4 @@
-"""`rolling-chat models`: the models to choose from, and a newer catalog of them."""
+"""`rolling-chat models`: list the models to choose from, and refresh their catalog."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_models(options: Options, paths: Paths) -> int:
 
 
 def _refresh(address: str, paths: Paths) -> str:
-    """Fetch a catalog, check it and keep it; return what it is. Raises Failure, and keeps the one before."""
+    """Fetch, check and save a catalog; return its description. Raises Failure, keeping the old one."""
     host = urlsplit(address).hostname or address
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
@@ -75,7 +75,7 @@ def _refresh(address: str, paths: Paths) -> str:
 
 
 def _table(models: Sequence[ListedModel]) -> Iterator[str]:
-    """Yield the lines of two tables: what can be reached, and what a key would bring."""
+    """Yield the lines of two tables: models that can be reached, and models that need a key."""
     rows = [_row(model) for model in models]
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     for title, wanted in (("Ready to use", True), ("With a key", False)):

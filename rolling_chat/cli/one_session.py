@@ -1,4 +1,4 @@
-"""`rolling-chat sessions show`, `export` and `delete`: one session, by any unique start of its id."""
+"""`rolling-chat sessions show`, `export` and `delete`: one session, by any unique prefix of its id."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def export_session(options: Options, paths: Paths) -> int:
 
 
 def delete_session(options: Options, paths: Paths) -> int:
-    """Delete one session for good, after the user has confirmed it."""
+    """Delete one session permanently, after the user has confirmed it."""
     store = open_saved(options, paths)
     info = _find(store, options.session)
     if not options.yes and not _confirmed(info):

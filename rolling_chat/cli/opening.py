@@ -1,4 +1,4 @@
-"""From options and settings to an open chat: store, session, model."""
+"""Open a chat by options and settings: store, session, model."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def open_chat(
 
     Raises Failure if there is nothing to continue, or the session or model is unknown.
 
-    With `needs_model` the demo is not taken for want of another model.
+    With `needs_model`, a missing model is an error instead of a fallback to the demo.
     """
     if not options.save and (options.resume_newest or options.resume is not None):
         raise Failure(
             "--no-save begins a session of its own; it cannot go with --continue or --resume", Exit.USAGE
         )
-    close_process()  # before anything runs that could look into it
+    close_process()  # before anything runs that could read its memory
     try:
         environ, lines = StoredKeys(paths.logins_file).added_to(os.environ)
         keep_out([environ[name] for name in environ.stored])

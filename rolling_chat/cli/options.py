@@ -1,4 +1,4 @@
-"""The options of one run, as the command line gave them."""
+"""The command-line options of one run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 class Options(argparse.Namespace):
-    """The options of one run; `run` names the function that carries it out, as "module:function"."""
+    """The options of one run; `run` names the command's function as "module:function"."""
 
     run: str
     print: str | None

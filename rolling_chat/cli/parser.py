@@ -1,7 +1,7 @@
 """Parse the command line into `Options`.
 
-A command is named by its function as "module:function" and imported when it runs, so that none waits for
-what another needs.
+A command is given by its function, as "module:function", and imported only when it runs, so that no command
+waits for another's imports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INPUT_FORMATS = ("text", "stream-json")
 EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
 SHELLS = ("bash", "zsh", "fish")
 APPROVALS = ("read-only", "plan", "ask", "edits", "all")
-# What -p stands for when no text follows it: everything comes from the pipe.
+# The value of -p without a text: everything comes from the pipe.
 FROM_PIPE = ""
 
 _CHAT = "rolling_chat.cli.interactive:run_chat"
@@ -67,7 +67,7 @@ request has in common with the one sent before it.
 
 
 def read_options(argv: Sequence[str]) -> Options:
-    """Parse a command line. Raises Failure with one line for what it does not know."""
+    """Parse a command line. Raises Failure with one line for anything unknown."""
     parser = make_parser(with_commands=bool(argv))
     parser.refuse_unknown(argv)
     options = parser.parse_args(list(argv), namespace=Options())
@@ -79,19 +79,19 @@ def read_options(argv: Sequence[str]) -> Options:
 
 
 def command_of(options: Options) -> Callable[[Options, Paths], int]:
-    """Import the function that carries out the command; it returns the exit code."""
+    """Import and return the command's function, which returns the exit code."""
     module, _, function = options.run.partition(":")
     return cast("Callable[[Options, Paths], int]", getattr(import_module(module), function))
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line, with the nearest option that exists."""
+    """A parser whose errors are one line and suggest the nearest existing option."""
 
     def error(self, message: str) -> NoReturn:
         raise Failure(f"{message} (rolling-chat --help lists all)", Exit.USAGE)
 
     def refuse_unknown(self, argv: Sequence[str]) -> None:
-        """Name an option that does not exist before argparse takes the word behind it for a command."""
+        """Report an unknown option before argparse takes the word after it for a command."""
         known = set(_all_options(self))
         for word in argv:
             if word == "--":
@@ -103,7 +103,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for, which costs 50 ms."""
+    """An action that looks up the version only on demand, because that takes 50 ms."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
         from rolling_chat import __version__
@@ -122,7 +122,7 @@ def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def make_parser(*, with_commands: bool = True) -> _Parser:
-    """Return the parser of the command line; making the commands takes as long as reading the settings."""
+    """Return the parser of the command line; creating the commands takes as long as reading the settings."""
     parser = _Parser(
         prog="rolling-chat",
         description="A chat agent for the terminal that never runs out of context.",
@@ -165,7 +165,7 @@ def _add_commands(parser: _Parser) -> None:
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    # given after a command it must not undo what was given before it
+    # after a command, its default must not override an option before the command
     default: Any = [] if parser.prog == "rolling-chat" else argparse.SUPPRESS
     parser.add_argument(
         "--model", metavar="NAME", default="" if default == [] else default, help="the model to ask"

@@ -1,4 +1,4 @@
-"""The file of `--svg`: checked before any work, written at the end."""
+"""The file for `--svg`: checked before any work, written at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rolling_chat.text import one_line
 
 
 def picture_file(options: Options) -> Path | None:
-    """Return the file for the picture, or None. Raises Failure before any work if it cannot be written."""
+    """Return the file for the picture, if any. Raises Failure if it cannot be written."""
     if options.svg is None:
         return None
     file = Path(options.svg)

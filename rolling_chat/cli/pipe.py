@@ -1,4 +1,4 @@
-"""What comes through a pipe, for `-p`."""
+"""Piped input, for `-p`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import stat
 import sys
 from typing import TextIO
 
-# A pipe that somebody left open without ever writing to it must not hang a script that gave its text.
+# A pipe that was left open without any output must not block a script that passed a text.
 _FIRST_BYTE_SECONDS = 3.0
 
 
 def read_pipe(*, wait: bool) -> str:
-    """Read the text on stdin; return an empty text if stdin is a terminal, closed or empty.
+    """Read the text on stdin; return an empty string if stdin is a terminal, closed or empty.
 
-    With `wait` False a pipe that has said nothing for 3 seconds is left alone, with a line on
-    stderr that says so. Bytes that are not UTF-8 become U+FFFD.
+    Without `wait`, a pipe that is silent for 3 seconds is ignored, with a line on stderr that says so. Bytes
+    that are not UTF-8 become U+FFFD.
     """
     stream = sys.stdin
     if stream is None or stream.closed or stream.isatty():

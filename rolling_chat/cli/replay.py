@@ -1,4 +1,4 @@
-"""`rolling-chat replay`: what the pipeline would have made of transcripts."""
+"""`rolling-chat replay`: run transcripts through the pipeline."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from rolling_chat.text import one_line, without_controls
 log = logging.getLogger(__name__)
 
 Share: TypeAlias = Callable[[AnyUnit, Chunk], None]
-# A table that goes to a file or a pipe is as wide as it needs to be.
+# The width of tables written to a file or pipe, which need not fit a screen.
 _FILE_WIDTH = 200
 
 
 def run_replay(options: Options, paths: Paths) -> int:
     """Replay transcripts and print a table or one JSON object per request, or write the rows into a file.
 
-    Raises Failure for what cannot be read or written, and for bad usage.
+    Raises Failure for files that cannot be read or written, and for bad usage.
     """
     form = _form(options)
     picture = picture_file(options)
@@ -79,7 +79,7 @@ def run_replay(options: Options, paths: Paths) -> int:
 
 @dataclass(slots=True)
 class _Run:
-    """A replay, and what came of it so far."""
+    """A replay, and its results so far."""
 
     opened: Opened
     options: Options
@@ -90,7 +90,7 @@ class _Run:
 
     @property
     def names(self) -> str:
-        """What is replayed, in a few words."""
+        """The names of the inputs, in a few words."""
         first, more = self.options.files[0], len(self.options.files) - 1
         return f"{first} and {plural(more, 'other')}" if more else first
 
@@ -100,7 +100,7 @@ class _Run:
         return Exit.USAGE if self.totals.left_out else Exit.DONE
 
     def results(self, recording: Recording | None = None) -> Generator[tuple[AnyUnit, Chunk], None, None]:
-        """Replay everything that a file has not yet."""
+        """Replay everything that `recording` does not have yet."""
         work = Work(
             self.opened.replayer,
             recording.encoding if recording else "none" if self.keeps_tallies else "lines",
@@ -112,7 +112,7 @@ class _Run:
         return run_units(work, self.opened.units(since), jobs, done)
 
     def take_in(self, chunk: Chunk) -> None:
-        """Take in what came of the next part."""
+        """Add the results of the next part."""
         for tally in chunk.tallies:
             self.totals.add(tally)
         if self.keeps_tallies:
@@ -129,7 +129,7 @@ class _Run:
             print(f"rolling-chat: {without_controls(note)}", file=sys.stderr)
 
     def complain(self) -> None:
-        """Print what else should be known on stderr."""
+        """Print final warnings on stderr."""
         totals = self.totals
         if not totals.whole.requests and not totals.left_out:
             print(f"rolling-chat: no model was called in {one_line(self.names)}", file=sys.stderr)
@@ -147,7 +147,7 @@ def _print_rows(run: _Run, share: Share) -> None:
 
 
 def _record(run: _Run, path: Path) -> int:
-    """Write the rows into a file, from where it was left if it was begun before."""
+    """Write the rows into a file, continuing one that was begun before."""
     check_name(path)
     opened = run.opened
     facts = {"program version": __version__, "--emit-prompts": run.options.emit_prompts}
@@ -185,7 +185,7 @@ def _record(run: _Run, path: Path) -> int:
 
 
 def _fill(recording: Recording, run: _Run) -> None:
-    """Write what is left to do; Ctrl+C comes when all that was taken in is written."""
+    """Write the remaining rows; Ctrl+C is delayed until every received chunk is written."""
     with (
         _progress(run.opened.size, is_hidden=False) as share,
         closing(run.results(recording)) as results,
@@ -207,9 +207,9 @@ def _summary(run: _Run, recording: Recording) -> str:
 
 @contextmanager
 def _progress(size: int, *, is_hidden: bool) -> Iterator[Share]:
-    """A bar on stderr while it is a terminal that shows nothing else; it leaves no line behind.
+    """Show a transient progress bar on stderr, unless hidden or no terminal.
 
-    It goes by the bytes of the units that are done, of `size` in all.
+    It measures the bytes of finished units, of `size` in all.
     """
     if is_hidden or not (sys.stderr and sys.stderr.isatty()):
         yield lambda _unit, _chunk: None
@@ -269,7 +269,7 @@ def _whence(known: Knowledge | None) -> str:
 
 
 def _form(options: Options) -> str:
-    """Return what is printed: a table, JSON, or nothing but a summary."""
+    """Return the form of the output: a table, JSON, or nothing but a summary. Raises Failure."""
     if options.json and options.format == "table":
         raise Failure("--json and --format table ask for two things at once", Exit.USAGE)
     if options.emit_prompts and options.format == "table":

@@ -1,4 +1,4 @@
-"""What `rolling-chat replay` is to replay: the files that are named, or a saved session."""
+"""The inputs of `rolling-chat replay`: the named files, or a saved session."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _SESSION_ID = re.compile(r"[\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What is replayed, and by which model and settings."""
+    """The opened inputs, and the replayer with model and settings."""
 
     replayer: Replayer
     inputs: Inputs | None = None
     unit: GivenUnit | None = None
 
     def fingerprint(self) -> Fingerprint:
-        """Look at all that is to be read. A session is not read again from where it was left."""
+        """Return the fingerprint of all input files. A session has none, as its replay is never resumed."""
         return (
             self.inputs.fingerprint() if self.inputs is not None else Fingerprint("", 1, 0, is_regular=False)
         )
 
     @property
     def size(self) -> int:
-        """The bytes to read, for a bar; 0 if nobody knows, or nobody looks."""
+        """The bytes to read, for a progress bar; 0 if unknown, or if no bar is shown."""
         return self.fingerprint().size if sys.stderr is not None and sys.stderr.isatty() else 0
 
     def units(self, since: tuple[int, int] = (0, 0)) -> Iterator[AnyUnit]:
@@ -74,7 +74,7 @@ def open_inputs(options: Options, paths: Paths, settings: Settings) -> Opened:
 
 
 def _open_session(name: str, options: Options, paths: Paths, settings: Settings) -> Opened:
-    """Open a saved session, with what the model has revealed and the counts that are stored of it."""
+    """Open a saved session, with what was learned of the model and the session's stored counts."""
     store = open_saved(options, paths)
     try:
         info = store.session(name)
@@ -102,7 +102,7 @@ def _open_session(name: str, options: Options, paths: Paths, settings: Settings)
 def _counted(
     counts: SessionCounts, transcript: Transcript, branch: Sequence[Message], model: str
 ) -> ContextPlan:
-    """Return a plan without decisions, with what the model reported of a session that it was sent."""
+    """Return a plan without decisions, with the sizes that the model reported for the session."""
     measured = counts.measured_sizes(transcript.messages, branch, model)
     return ContextPlan(measured=measured, confirmed=counts.confirmed(branch, measured))
 
@@ -113,7 +113,7 @@ def _address(info: SessionInfo, model: str, settings: Settings) -> str:
 
 
 def _as_asked(settings: Settings, model: str, options: Options) -> Settings:
-    """Return the settings with this command's own options; rolling is on unless this very run says no."""
+    """Return the settings with this command's options; rolling is on unless the command line turns it off."""
     context = settings.context
     if settings.origins.get("context.enabled") != "command line":
         context = replace(context, enabled=True)

@@ -1,4 +1,4 @@
-"""One command, from its options to its exit code."""
+"""Run one command, and convert every failure to a line and an exit code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def run_command(options: Options) -> int:
-    """Carry out the command that the options name; returns its exit code and never raises."""
+    """Run the command that the options name; return its exit code. Never raises."""
     log_file = ""
     try:
         paths = find_paths(os.environ)
         log_file = str(start_logging(paths.log_file))
         code = command_of(options)(options, paths)
         if sys.stdout is not None:
-            sys.stdout.flush()  # what cannot be written is known now, not when the interpreter ends
+            sys.stdout.flush()  # report write errors now, not at interpreter shutdown
         return code
     except Failure as failure:
         return complain(failure)
@@ -36,12 +36,12 @@ def run_command(options: Options) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has enough of it; the interpreter must not try to flush again
+        # the reader of the output closed it; the interpreter must not try to flush again
         sys.stdout = None
         return Exit.FAILED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
-            sys.stdout = None  # nor may it try to flush what is left
+            sys.stdout = None  # the interpreter must not try to flush again
             return complain(Failure(f"cannot write the output: {error.strerror}"))
         log.exception("the command failed")
         where = f"; details in {log_file}" if log_file else ""

@@ -1,4 +1,4 @@
-"""`rolling-chat sessions list` and `search`: everything that is saved."""
+"""`rolling-chat sessions list` and `search`: all saved sessions."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def _where(hit: SearchHit) -> str:
 
 
 def when(seconds: float) -> str:
-    """Return a time, in seconds since the epoch, as the clock here shows it."""
+    """Format a time, in seconds since the epoch, in the local time zone."""
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"

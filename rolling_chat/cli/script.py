@@ -1,4 +1,4 @@
-"""`rolling-chat -p`: one question, one answer on stdout, an exit code for the script; or turn after turn."""
+"""`rolling-chat -p`: one question, one answer on stdout, an exit code for scripts; or a stream of turns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODES: Mapping[Outcome, Exit] = {
 
 
 def run_script(options: Options, paths: Paths) -> int:
-    """Run `-p`: send one prompt and print the answer, or each of a stream. Raises Failure for bad usage."""
+    """Run `-p`: send one prompt or a stream of them, and print the answers. Raises Failure for bad usage."""
     trust = trust_of(options, paths)
     settings = settings_of(options, paths, trust=trust)
     answers = JsonAnswers(read_schema(options.json_schema)) if options.json_schema else None
@@ -68,7 +68,7 @@ def run_script(options: Options, paths: Paths) -> int:
 def _text_of(options: Options) -> str:
     given = options.print or ""
     piped = read_pipe(wait=not given)
-    # only what was typed mentions files, and never what came through the pipe
+    # only typed text mentions files, never piped text
     parts = (marked(given), without_marks(piped).strip("\n"))
     text = "\n\n".join(part for part in parts if part.strip())
     if not text:
@@ -77,7 +77,7 @@ def _text_of(options: Options) -> str:
 
 
 class _Script:
-    """Runs the turns of `-p`, and prints what they come to."""
+    """Runs the turns of `-p`, and prints their results."""
 
     def __init__(
         self, opened: OpenChat, output: ScriptOutput, answers: JsonAnswers | None, typed: str = ""
@@ -129,7 +129,7 @@ class _Script:
             raise
         except ChatError as error:
             answer = Answer(outcome=Outcome.FAILED, error=str(error))
-        # of one turn the exit code says it
+        # of a single turn, the exit code reports the outcome
         self._output.finish(answer, {**extra, **({"outcome": answer.outcome.value} if says_outcome else {})})
         return _CODES[answer.outcome]
 

@@ -1,7 +1,7 @@
-"""What `-p --input-format stream-json` reads: messages on stdin, an object a line, as long as it is open.
+"""The input of `-p --input-format stream-json`: messages on stdin, one JSON object per line.
 
-`{"type": "user", "text": "…"}` is a message; Claude Code's form, with the text in `message.content`, is read
-as well. `{"type": "interrupt"}` stops the turn that runs.
+`{"type": "user", "text": "…"}` is a message; Claude Code's form, with the text in `message.content`, is
+accepted as well. `{"type": "interrupt"}` stops the running turn.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from rolling_chat.text import printable
 
 _MAX_BYTES = 16_000_000  # of a line
 _MAX_WAITING = 1_000  # messages
-_SHOWN = 200  # characters of what is wrong
+_SHOWN = 200  # characters of an error
 _FORM = '{"type": "user", "text": "…"} or {"type": "interrupt"}'
 
 
 @dataclass(frozen=True, slots=True)
 class InputError:
-    """A line that could not be read as a message; `line` says which and why."""
+    """An input line that is no message; `line` is one line for the user that says which and why."""
 
     line: str
 
 
 async def messages(stream: TextIO | None, interrupt: Callable[[], None]) -> AsyncGenerator[str | InputError]:
-    """Yield the messages of `stream` until it ends; call `interrupt` as soon as a line asks for it."""
+    """Yield the messages of `stream` until it ends; call `interrupt` as soon as a line requests it."""
     if stream is None:
         return
     waiting: asyncio.Queue[str | InputError | None] = asyncio.Queue(_MAX_WAITING)
@@ -72,7 +72,7 @@ async def _skip(stream: TextIO) -> None:
 
 
 def _message(line: bytes) -> str | None:
-    """Return the text of a message; None for one that interrupts. Raises ValueError."""
+    """Return the text of a message; None for an interrupt. Raises ValueError."""
     given = read_json(line.decode("utf-8", "replace"))
     match given:
         case {"type": "interrupt"} | {"type": "control_request", "request": {"subtype": "interrupt"}}:

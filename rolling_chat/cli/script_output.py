@@ -1,4 +1,4 @@
-"""What `-p` prints: on stdout the answer, as text, an object or a line an event; on stderr notes."""
+"""The output of `-p`: the answer as text, a JSON object, or one JSON line per event; notes on stderr."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rolling_chat.text import without_controls
 
 
 class ScriptOutput:
-    """Prints turns in the format of `--output-format`; `is_saved`: the session can be resumed by its id."""
+    """Prints turns in the format of `--output-format`; `is_saved`: the session can be resumed by id."""
 
     def __init__(self, opened: OpenChat, output_format: str, *, is_saved: bool) -> None:
         self._opened = opened
@@ -32,7 +32,7 @@ class ScriptOutput:
         self._is_saved = is_saved
 
     def tell(self, event: Event) -> None:
-        """Print an event of a turn as it comes."""
+        """Print an event of a turn."""
         shown = _as_object(event) if self._format == "stream-json" else None
         if shown is not None:
             print_json(shown)
@@ -43,7 +43,7 @@ class ScriptOutput:
             say(event.text)
 
     def finish(self, answer: Answer, extra: Mapping[str, Json] | None = None) -> None:
-        """Print what a turn came to; `extra` are more keys of the object."""
+        """Print the result of a turn; `extra` are additional keys of the JSON object."""
         if answer.outcome is Outcome.CUT:
             say("the answer was cut at its output limit")
         match self._format:
@@ -72,7 +72,7 @@ class ScriptOutput:
 
 
 def _as_object(event: Event) -> dict[str, Json] | None:
-    """Return an event as the object that is printed of it; None for one that is not printed."""
+    """Return an event as a printable object; None for an event that is not printed."""
     match event:
         case TextAdded(text=text):
             return {"type": "text", "text": text}
@@ -105,7 +105,7 @@ def _as_object(event: Event) -> dict[str, Json] | None:
 
 def print_json(value: Mapping[str, Json]) -> None:
     """Print an object on a line of its own."""
-    # ASCII escapes keep every control sequence out of stdout, and any encoding of stdout able to carry it
+    # ASCII escapes keep control sequences out of stdout, and work with any encoding of it
     print(json.dumps(value, ensure_ascii=True), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""`rolling-chat serve`: the chat in the browser of this machine."""
+"""`rolling-chat serve`: the chat in a browser on this machine."""
 
 from __future__ import annotations
 

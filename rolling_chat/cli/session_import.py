@@ -16,7 +16,7 @@ from rolling_chat.text import one_line
 
 
 def import_sessions(options: Options, paths: Paths) -> int:
-    """Import each conversation of a file as a session; keep those before a broken line."""
+    """Import each conversation of a file as a session; on a broken line, keep those before it."""
     file, folder = Path(options.file), str(here())
     rolling = settings_of(options, paths).context.enabled
     store = open_saved(options, paths)

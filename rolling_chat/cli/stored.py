@@ -21,7 +21,7 @@ def open_saved(options: Options, paths: Paths) -> SessionStore:
     except StoreError as error:
         raise Failure(str(error)) from error
     if store.is_remote:
-        atexit.register(store.close)  # its connections have threads, which a command does not end
+        atexit.register(store.close)  # its connections have threads that would not end by themselves
     return store
 
 
@@ -31,7 +31,7 @@ def has_saved(options: Options, paths: Paths) -> bool:
 
 
 def count_local(options: Options, paths: Paths) -> int:
-    """Return how many sessions are in the file of this machine while the settings name another store."""
+    """Return the number of sessions in this machine's file if the settings name another store; else 0."""
     if not settings_of(options, paths).sessions.store or not is_begun(paths.database):
         return 0
     try:

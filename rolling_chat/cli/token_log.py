@@ -1,4 +1,4 @@
-"""`rolling-chat doctor --tokens`: how good our token counts were, as tables, JSON or a picture."""
+"""`rolling-chat doctor --tokens`: the accuracy of token counts, as tables, JSON or a picture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-_FILE_WIDTH = 200  # a table that goes to a file or a pipe is as wide as it needs to be
+_FILE_WIDTH = 200  # of tables written to a file or pipe, which need not fit a screen
 _NOTHING = "No request with a token count is stored yet. Send a message to a model first."
 
 

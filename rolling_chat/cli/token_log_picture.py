@@ -1,4 +1,4 @@
-"""The token log as a picture: the error of each estimate over the size of its prompt, as SVG."""
+"""Draw the token log as SVG: the error of each estimate over the size of its prompt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 92, 84, 760, 570  # the plot's edges
 _LEGEND = 790
 _LINE = 22
 _MAX_MODELS, _MAX_CONTENTS = 8, 8
-_MAX_POINTS = 4_000  # more only make the file large
-_MIN_SCALE = 0.05  # errors of one percent are not blown up to the whole height
+_MAX_POINTS = 4_000  # more would only make the file larger
+_MIN_SCALE = 0.05  # the smallest vertical scale, so that small errors look small
 _CUT = 1.0  # errors beyond 100 % are drawn at the edge
 
-# Chosen to be told apart without color vision too.
+# Colors that can be distinguished without color vision.
 _STYLE = """
   .m0 { fill: #0072b2; stroke: #0072b2; } .m1 { fill: #d55e00; stroke: #d55e00; }
   .m2 { fill: #009e73; stroke: #009e73; } .m3 { fill: #cc79a7; stroke: #cc79a7; }
@@ -32,7 +32,7 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """Counts to places from left to right, by their logarithm, and errors to heights."""
+    """The scales of the plot: counts to logarithmic x positions, errors to y positions."""
 
     least: float
     most: float
@@ -59,7 +59,7 @@ class _Plot:
 def draw_token_log(log: TokenLog) -> str:
     """Draw a log with at least one request as a whole SVG file.
 
-    A ring is a first request, a dot a later one; red ones were counted beyond our upper bound.
+    A ring is a first request, a dot a later one; red ones exceeded our upper bound.
     """
     plot = _Plot.of(log.requests)
     models = {model: index for index, model in enumerate(dict.fromkeys(model for model, _ in by_model(log)))}

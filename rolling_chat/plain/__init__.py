@@ -1,1 +1,1 @@
-"""The chat as plain lines, for screen readers: no full screen, no bars, every change a line of its own."""
+"""The chat as plain lines, for screen readers: no full screen, no bars, one line per change."""

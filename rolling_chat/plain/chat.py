@@ -1,4 +1,4 @@
-"""The chat of plain lines from its beginning to its end."""
+"""Run a chat in plain lines, from start to end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _run(open_chat: Callable[[], Chat], trust: FolderTrust) -> Chat:
 
 
 async def _converse(chat: Chat, console: Console, turns: Turns, commands: PlainCommands) -> None:
-    """Read a line, do what it says, and read the next."""
+    """Read and handle lines until the user quits."""
     is_leaving = False
     while not commands.has_quit:
         try:
@@ -79,7 +79,7 @@ async def _converse(chat: Chat, console: Console, turns: Turns, commands: PlainC
 async def _obey(line: str, chat: Chat, turns: Turns, commands: PlainCommands) -> None:
     parsed = parse(line)
     if parsed is not None:
-        with suppress(ChatError):  # whatever needs what cannot be read says so itself
+        with suppress(ChatError):  # a command that needs the unreadable part reports it itself
             await chat.session.preview.ready()
         await run_command(parsed, commands)
     elif line.strip():
@@ -90,7 +90,7 @@ async def _obey(line: str, chat: Chat, turns: Turns, commands: PlainCommands) ->
 
 
 async def _ask_for_trust(console: Console, trust: FolderTrust) -> None:
-    """Ask about what is undecided of the folder. An answer that cannot be kept is as none."""
+    """Ask about the folder's undecided files. An answer that cannot be saved counts as none."""
     files = trust.undecided()
     if not files:
         return

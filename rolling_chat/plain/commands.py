@@ -1,4 +1,4 @@
-"""What slash commands can do in a chat of plain lines (`rolling_chat.commands.CommandContext`)."""
+"""The operations of slash commands in a plain chat (`rolling_chat.commands.CommandContext`)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rolling_chat.text import exact, one_line
 Result = TypeVar("Result")
 
 _OTHER = 2  # the index of the third answer of `confirm`
-_SHOWN = 20  # choices that are listed at once
-_RECENT = 4  # messages that are read out when a session is opened
-_MAX_MESSAGE = 2_000  # characters of each of them
+_SHOWN = 20  # choices listed at once
+_RECENT = 4  # messages written when a session is opened
+_MAX_MESSAGE = 2_000  # characters of each of these messages
 
 
 class PlainCommands:
-    """The operations on chat and terminal that commands may use; `draft` goes before the next message."""
+    """The operations on chat and terminal that commands may use; `draft` is put before the next message."""
 
     def __init__(self, chat: Chat, console: Console, turns: Turns) -> None:
         self.chat = chat
@@ -44,16 +44,16 @@ class PlainCommands:
 
     @property
     def theme_names(self) -> Sequence[str]:
-        """No themes: lines have no colors."""
+        """Empty: plain lines have no colors."""
         return ()
 
     @property
     def theme_name(self) -> str:
-        """No theme."""
+        """Empty: there are no themes."""
         return ""
 
     def set_theme(self, name: str) -> None:
-        """Say that there are no colors to change."""
+        """Report that there are no colors to change."""
         self.say(f"Plain lines have no colors; the theme {name} was not set.", warning=True)
 
     def say(self, text: str, *, warning: bool = False) -> None:
@@ -88,7 +88,7 @@ class PlainCommands:
                 self.show_text(f"{found.role}, r{index}", found.text)
 
     def show_help(self) -> None:
-        """Write the commands, and the keys that there are."""
+        """Write the commands and the keys."""
         self.say("Write a message, or a command. Ctrl+C stops an answer, Ctrl+D quits.")
         for command in (*all_commands(), *custom_commands(self.chat)):
             self.say(f"{command.signature}: {command.summary}")
@@ -96,13 +96,13 @@ class PlainCommands:
     async def confirm(
         self, title: str, question: str, text: str, answer: str, other: str = ""
     ) -> bool | None:
-        """Write a text to accept or reject, or to do something `other` with: None."""
+        """Let the user accept or reject a text, or choose the `other` answer, which returns None."""
         self.show_text(f"{title}. {question}", text)
         chosen = await choose(self._console, [answer, "cancel", *([other] if other else [])])
         return None if chosen == _OTHER else chosen == 0
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Let the user edit a text in their editor; return it, or None if it cannot be."""
+        """Let the user edit a text in their editor; return it, or None on failure."""
         from rolling_chat.tui.terminal.external import ExternalError, edit_text  # noqa: PLC0415  # with Textual
 
         self.say(f"{title}. {lead}")
@@ -148,21 +148,21 @@ class PlainCommands:
             return running.result() if running.done() else None
 
     def insert_output(self, text: str) -> None:
-        """Put what a command wrote before the next message."""
+        """Put a command's output before the next message."""
         self.draft += f"{text}\n"
         self.say("The output goes with your next message.")
 
     def offer_draft(self, text: str) -> bool:
-        """Write what may be sent again; the user has to write it anew."""
+        """Write a text that the user may want to send again, and has to retype."""
         self.say(f"Your message was: {text}")
         return True
 
     async def paste_picture(self) -> None:
-        """Say how a picture is attached here."""
+        """Explain how to attach a picture in a plain chat."""
         self.say("Attach a picture by its path, such as @picture.png.", warning=True)
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the user choose from a list by number; words narrow a long one."""
+        """Let the user choose from a list by number; words filter a long one."""
         left = list(choices)
         if not left:
             self.say(f"{title}: there is nothing to choose from.")
@@ -184,7 +184,7 @@ class PlainCommands:
         return Browsed(await self.pick("Sessions", shelf.choices(), current=current) or "")
 
     def reload(self) -> None:
-        """Say which session is open, and write its newest messages."""
+        """Write the name of the open session and its newest messages."""
         session = self.chat.session
         self.say(f"Session: {session.info.title or 'new session'}. Model: {session.model}.")
         for message in session.conversation.recent[-_RECENT:]:
@@ -196,27 +196,27 @@ class PlainCommands:
         """Do nothing: there is no title row."""
 
     def refresh_report(self) -> None:
-        """Write what the gauge shows."""
+        """Write the figures of the gauge."""
         self._turns.tell_context()
 
     def copy(self, text: str) -> bool:
-        """Write the text: lines can be copied by the terminal or the screen reader."""
+        """Write the text, for the terminal or the screen reader to copy."""
         self._console.write(text)
         return True
 
     async def stop_turn(self) -> None:
-        """Do nothing: no turn runs while a command does."""
+        """Do nothing: no turn runs during a command."""
 
     async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
-        """Send a message as if the user had written it, with what is `inserted` below it."""
+        """Send a message as if the user had written it, with the `inserted` texts below it."""
         await self._turns.say(text, inserted)
 
     async def carry_on(self) -> None:
-        """Let the model answer what the conversation ends with."""
+        """Let the model answer the last message of the conversation."""
         await self._turns.carry_on()
 
     def open_address(self, address: str) -> None:
-        """Write an address, to be opened in a browser."""
+        """Write an address for the user to open in a browser."""
         self.say(f"Open this address in a browser: {exact(address)}")
 
     def quit(self) -> None:
@@ -225,7 +225,7 @@ class PlainCommands:
 
 
 class _LineTerminal:
-    """A terminal of lines, which has nothing to hold back or to give back."""
+    """A terminal that needs no suspending, for a chat that only writes lines."""
 
     batch_update = suspend = staticmethod(nullcontext)
 

@@ -1,4 +1,4 @@
-"""The terminal as lines: what is written is clean text, and a line is read without holding up the rest."""
+"""The terminal as lines: clean text is written, and reading a line does not block the event loop."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rolling_chat.text import without_controls
 
 
 class Console:
-    """Writes lines and reads lines; Ctrl+C is passed on to whoever asked for it last."""
+    """A console that writes and reads lines; Ctrl+C goes to the newest `interruptible` block."""
 
     def __init__(self, output: TextIO | None = None) -> None:
         self._output = output or sys.stdout
         self._reading: asyncio.Future[str] | None = None
         self._interrupted: list[asyncio.Event] = []
-        # history and editing of the line, where Python has it
+        # line editing and history, if Python has readline
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401, PLC0415
 
     def write(self, text: str = "") -> None:
-        """Write lines of text; what would control the terminal is shown as codes."""
+        """Write lines of text, with control characters shown as codes."""
         print(without_controls(text), file=self._output, flush=True)
 
     async def read(self, prompt: str) -> str | None:
-        """Read a line; None at the end of the input, or where Ctrl+C was pressed.
+        """Read a line; return None if Ctrl+C was pressed. Raises EndOfInputError.
 
-        A line that was still being read when Ctrl+C was pressed is given to the next who asks.
+        If Ctrl+C interrupts, reading continues, and the next call returns that line.
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.ensure_future(asyncio.to_thread(_read_line, prompt))
@@ -50,7 +50,7 @@ class Console:
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[asyncio.Event]:
-        """Yield an event that Ctrl+C sets while it is the newest that was asked for."""
+        """Yield an event that Ctrl+C sets; of nested blocks, only the innermost one's."""
         event = asyncio.Event()
         self._interrupted.append(event)
         try:
@@ -59,13 +59,13 @@ class Console:
             self._interrupted.remove(event)
 
     def interrupt(self) -> None:
-        """Pass on a Ctrl+C."""
+        """Handle a Ctrl+C."""
         if self._interrupted:
             self._interrupted[-1].set()
 
 
 class EndOfInputError(Exception):
-    """There will be no more lines: the user has ended the input."""
+    """The user has ended the input."""
 
 
 def _read_line(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""What an agent turn reports, as lines that can be read aloud."""
+"""Format the events of an agent turn as lines that can be read aloud."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from rolling_chat.text import one_line
 
 _MAX_CALL = 300  # characters
 _ENDINGS = {Ending.COMPLETE: "Result", Ending.REFUSED: "Refused", Ending.CANCELLED: "Stopped"}
-_LONG = 240  # characters of a paragraph after which its beginning is written
+_LONG = 240  # characters; of a longer paragraph, whole sentences are written early
 
 
 class EventLines:
-    """Turns the events of turns into lines; an answer comes line by line, a long paragraph by sentences."""
+    """Converts the events of turns to lines; answers are written by lines, long paragraphs by sentences."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -86,7 +86,7 @@ class EventLines:
 
 
 def context_line(report: PromptReport, cost: float | None) -> str:
-    """Return what the gauge shows, in words."""
+    """Return the figures of the gauge in words."""
     about = "about " if sign_of(report) else ""
     window = f" of {report.window:,}" if report.window else ""
     line = f"Context: {about}{report.used:,}{window} tokens, {figures.percent(report.percent)}."

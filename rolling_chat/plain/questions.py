@@ -1,4 +1,4 @@
-"""Questions as numbered lines: a number answers, and nothing else does."""
+"""Questions as numbered lines, answered only by a number."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rolling_chat.agent.questions import Answer, Reply, UserQuestion
 from rolling_chat.plain.console import Console
 from rolling_chat.text import exact, visible
 
-_PAGE = 40  # lines of what would be done that are written at once
+_PAGE = 40  # lines of the description written at once
 
 
 async def ask(console: Console, question: UserQuestion) -> Reply:
     """Ask the user a question; Ctrl+C gives the harmless answer.
 
-    An answer that approves is only offered once all of what would be done was written.
+    Answers that approve are offered only after the whole description was written.
     """
     console.write(f"Question: {question.title}")
     lines = [visible(line) if question.is_diff else exact(line) for line in question.detail.split("\n")]
@@ -37,11 +37,11 @@ async def ask(console: Console, question: UserQuestion) -> Reply:
 
 
 MORE = -1
-"""What `choose` returns where the user wants to read on."""
+"""Returned by `choose` if the user wants to read on."""
 
 
 async def choose(console: Console, labels: Sequence[str], *, more: int = 0) -> int | None:
-    """Let the user choose by number; return its index, MORE to read on, None for Ctrl+C or an empty line."""
+    """Let the user choose by number; return the index, MORE to read on, None for Ctrl+C or an empty line."""
     for number, label in enumerate(labels, 1):
         console.write(f"{number}. {label}")
     if more:

@@ -1,4 +1,4 @@
-"""Turns as lines: sends a message, writes what the turn reports, and asks what has to be asked."""
+"""Run turns in plain lines: send a message, write the turn's events, and ask the user's questions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Turns:
             self._console.write(f"Warning: {line}")
 
     async def say(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
-        """Send a message, what commands `inserted` below it, and wait for the end of its turn."""
+        """Send a message, with texts `inserted` by commands below it, and wait for the end of its turn."""
         await self._run(lambda: self._chat.send(text, inserted))
 
     async def carry_on(self) -> None:
@@ -71,7 +71,7 @@ class Turns:
         await self._run(self._chat.carry_on)
 
     def tell_context(self) -> None:
-        """Write what the gauge shows."""
+        """Write the figures of the gauge."""
         try:
             self._console.write(context_line(self._chat.session.preview.report(), self._chat.usage.cost))
         except ChatError as error:
@@ -110,7 +110,7 @@ class Turns:
         self._chat.stop()
 
     async def _ask_for_address(self) -> None:
-        """Ask where the conversation goes, in a session of a version that did not keep that."""
+        """Ask for the server's address, in a session of an old version that did not store it."""
         session = self._chat.session
         if session.address is not None or session.holder:
             return
@@ -119,7 +119,7 @@ class Turns:
             self._console.write(session.set_model(session.model, reply.value))
 
     async def _after_full(self) -> Begin | None:
-        """Ask what to do about a request that does not fit; return what goes on, None for nothing."""
+        """Ask what to do about a request that does not fit; return the turn that continues, if any."""
         obstacle = await self._chat.session.find_obstacle()
         if obstacle.message is not None:
             return await self._shorten(obstacle.message)
@@ -134,7 +134,7 @@ class Turns:
         return self._chat.carry_on
 
     async def _shorten(self, large: LargeMessage) -> Begin | None:
-        """Ask what to send for a message that is too large by itself, and take that message back."""
+        """Ask what to send instead of a message that is too large by itself, and undo that message."""
         session = self._chat.session
         way = (await ask(self._console, large_message_question(large))).value
         if way == EDIT:

@@ -1,4 +1,4 @@
-"""The chats behind the tabs of a browser: one process each, which a page can leave and come back to."""
+"""The chats behind a browser's tabs: one process each, from which pages can disconnect and reconnect."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from textual_serve.download_manager import DownloadManager
 from rolling_chat.web.driver import DRIVER
 
 _MAX_CHATS = 16
-_LINGER = 60 * 60.0  # seconds that a chat goes on without a page
+_LINGER = 60 * 60.0  # seconds that a chat keeps running without a page
 _MAX_SIDE = 1_000  # rows or columns of a page
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One open page: how its terminal is written to, and how its connection is closed."""
+    """One open page: functions that write to its terminal and close its connection."""
 
     write_bytes: Callable[[bytes], Awaitable[None]]
     write_text: Callable[[str], Awaitable[None]]
@@ -32,7 +32,7 @@ class Page:
 class ServedChat(AppService):
     """One chat in a process of its own, shown by at most one page at a time.
 
-    `session` is the id of its session, as soon as something is saved of it.
+    `session` is the id of its session, empty until something of it is saved.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -46,20 +46,22 @@ class ServedChat(AppService):
         self.session = ""
         self._page: Page | None = None
         self._leaves: asyncio.TimerHandle | None = None
-        self._ending: asyncio.Future[None] | None = None  # kept, or it might be collected before its end
+        self._ending: asyncio.Future[None] | None = (
+            None  # a reference, so that it is not collected before its end
+        )
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process is running."""
         return self._task is not None and not self._task.done()
 
     @property
     def has_page(self) -> bool:
-        """Whether a page shows it."""
+        """Whether a page shows the chat."""
         return self._page is not None
 
     async def attach(self, page: Page, width: int, height: int) -> None:
-        """Show the chat on a page; one that showed it before is closed."""
+        """Show the chat on a page, and close the page that showed it before."""
         before, self._page = self._page, page
         if self._leaves is not None:
             self._leaves.cancel()
@@ -73,7 +75,7 @@ class ServedChat(AppService):
             await self.start(width, height)
 
     def detach(self, page: Page) -> None:
-        """Go on without a page that has gone, for an hour at most."""
+        """Keep running after a page has disconnected, for an hour at most."""
         if self._page is page:
             self._page = None
             self._leaves = asyncio.get_running_loop().call_later(_LINGER, self._end_in_background)
@@ -85,7 +87,7 @@ class ServedChat(AppService):
         await super().stop()
 
     async def on_meta(self, data: bytes) -> None:
-        """Note which session is open; leave all else to Textual's own server."""
+        """Record which session is open; leave all other packets to Textual's own server."""
         packet = json.loads(data)
         if packet.get("type") == "session":
             self.session = str(packet.get("id", "")) or self.session
@@ -113,10 +115,10 @@ class ServedChat(AppService):
 
 
 class Chats:
-    """The chats of all tabs, by the name that the tab has given itself."""
+    """The chats of all tabs, by the name that each tab chose for itself."""
 
     def __init__(self, options: Sequence[str]) -> None:
-        """`options` are those of the command line for each chat."""
+        """Start without chats; `options` are the command-line options of each new one."""
         self._options = tuple(options)
         self._chats: dict[str, ServedChat] = {}
 
@@ -138,7 +140,7 @@ class Chats:
         await asyncio.gather(*(chat.stop() for chat in self._chats.values()))
 
     async def _make_room(self) -> None:
-        """End the oldest chats that no page shows. Raises TooManyChatsError where all are shown."""
+        """End the oldest chats that no page shows. Raises TooManyChatsError if all are shown."""
         while len(self._chats) >= _MAX_CHATS:
             tab = next((tab for tab, chat in self._chats.items() if not chat.has_page), None)
             if tab is None:
@@ -147,7 +149,7 @@ class Chats:
 
 
 class TooManyChatsError(Exception):
-    """All chats that may run are in use; `str()` is one line for the user."""
+    """The maximum number of chats is in use; `str()` is one line for the user."""
 
 
 def _side(value: object, otherwise: int) -> int:

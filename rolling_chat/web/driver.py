@@ -1,4 +1,4 @@
-"""The driver of a chat in a browser: it can be shown again, and says which session is open."""
+"""The Textual driver of a chat in a browser: pages can reconnect, and it reports the open session."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ DRIVER = f"{__name__}:BrowserDriver"
 class BrowserDriver(WebDriver):
     """Textual's driver for a browser, to which a page can be attached again and again.
 
-    It sends the packet `{"type": "session", "id": …}` whenever another session is open: its id, empty while
-    nothing is saved of it.
+    It sends the packet `{"type": "session", "id": …}` whenever the open session changes; the id is empty
+    until something of the session is saved.
     """
 
     _session_sent = ""
 
     def write(self, data: str) -> None:
-        """Write to the page, and report the open session first if it is another."""
+        """Write to the page; first report the open session if it changed."""
         session = str(getattr(self._app, "saved_session", ""))
         if session != self._session_sent:
             self._session_sent = session
@@ -26,7 +26,7 @@ class BrowserDriver(WebDriver):
         super().write(data)
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        """Draw everything anew for a page that was attached; leave all else to Textual."""
+        """Redraw everything for a page that was attached; leave all other packets to Textual."""
         if packet_type == "attach":
             self._loop.call_soon_threadsafe(self._show_again)
         else:

@@ -1,4 +1,4 @@
-"""The server of the pages: only for this machine, and only for who has its address with the token."""
+"""The web server of the chat: for this machine only, and only with the token in its address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COOKIE = "rolling_chat_token"
 _MAX_TAB = 64  # characters of a tab's name
 _MAX_MESSAGE = 4_000_000  # bytes of one message of a page: a long paste
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-# textual.js sets styles by script; nothing comes from anywhere else
+# textual.js sets styles by script; nothing is loaded from elsewhere
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
@@ -38,9 +38,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ChatServer:
-    """Serves chats to the browser on this machine; `options` are those of the command line for each chat.
+    """A server of chats to the browser on this machine; `options` are the command-line options of each chat.
 
-    `token` is what a browser must have been given: by the address the first time, by a cookie from then on.
+    A browser must present `token`: in the address the first time, in a cookie from then on.
     """
 
     def __init__(self, options: Sequence[str], *, token: str = "") -> None:
@@ -50,11 +50,11 @@ class ChatServer:
 
     @property
     def address(self) -> str:
-        """The address to open, with the token. Keep it secret."""
+        """The address to open, including the token; it must be kept secret."""
         return f"http://{HOST}:{self._port}/?token={self.token}"
 
     async def start(self, port: int) -> web.AppRunner:
-        """Listen on a port, 0 for any free one. Raises OSError."""
+        """Listen on a port; 0 is any free one. Raises OSError."""
         runner = web.AppRunner(self._application(), access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, HOST, port)
@@ -86,8 +86,8 @@ class ChatServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse whoever does not come from this machine's own page with the token."""
-        # another name for this machine may be a page elsewhere that had its own name point here
+        """Refuse requests that do not come from this server's own page with the token."""
+        # prevent DNS rebinding: a foreign page may let its own host name resolve to this machine
         if request.host not in {f"{HOST}:{self._port}", f"localhost:{self._port}"}:
             raise web.HTTPForbidden(text="Open the address that rolling-chat serve printed.")
         origin = request.headers.get("Origin")
@@ -110,7 +110,7 @@ class ChatServer:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         if "token" not in request.query:
             return _file("page.html")
-        # the token leaves the address at once, and with it the history
+        # redirect, so that the token is neither in the address bar nor in the history
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(_COOKIE, self.token, httponly=True, samesite="Strict", path="/")
         return response
@@ -140,7 +140,7 @@ class ChatServer:
 
 
 async def _take(text: str, chat: ServedChat, socket: web.WebSocketResponse) -> None:
-    """Hand on a message of the page; what is none of those it sends is ignored."""
+    """Pass on a message from the page; ignore unknown ones."""
     try:
         message = json.loads(text)
     except ValueError:
