@@ -1,4 +1,4 @@
-"""The agent in other people's windows: editors that speak the Agent Client Protocol.
+"""The agent for editors that speak the Agent Client Protocol.
 
-Nothing else imports the protocol's package, which is an extra.
+Only this package imports the protocol's library, which is an extra.
 """

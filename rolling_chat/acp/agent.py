@@ -1,4 +1,4 @@
-"""What clients call: sessions opened, listed, prompted, changed, canceled and closed."""
+"""The methods that clients call: open, list, prompt, change, cancel and close sessions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from rolling_chat.text import one_line
 
 _log = logging.getLogger("rolling_chat.acp")
 
-_PAGE = 50  # sessions of a list
+_PAGE = 50  # sessions per page of a list
 
 
 class ClientAgent(Agent):
@@ -73,7 +73,7 @@ class ClientAgent(Agent):
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """Say what this agent can do."""
+        """Return this agent's capabilities."""
         fs = client_capabilities.fs if client_capabilities is not None else None
         self._has_buffers = bool(fs is not None and fs.read_text_file)
         name = f"{client_info.name} {client_info.version}" if client_info is not None else "a client"
@@ -97,7 +97,7 @@ class ClientAgent(Agent):
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        """Look whether there is a key by now."""
+        """Check whether there is a key by now."""
         await asyncio.to_thread(require_key, method_id)
         return AuthenticateResponse()
 
@@ -125,7 +125,7 @@ class ClientAgent(Agent):
         additional_directories: list[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
-        """Open a saved session and send all that was said in it."""
+        """Open a saved session and send its whole conversation."""
         _say_unused(additional_directories)
         session = await self._reopen(cwd, session_id, mcp_servers)
         await _in_words(session.replay())
@@ -141,7 +141,7 @@ class ClientAgent(Agent):
         mcp_servers: list[GivenServer] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
-        """Open a saved session that the client has the messages of."""
+        """Open a saved session whose messages the client already has."""
         _say_unused(additional_directories)
         session = await self._reopen(cwd, session_id, mcp_servers)
         response = ResumeSessionResponse(modes=session.modes, config_options=session.options)
@@ -156,10 +156,10 @@ class ClientAgent(Agent):
         mcp_servers: list[GivenServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
-        """Copy a saved session; the original stays as it is."""
+        """Copy a saved session, leaving the original unchanged."""
         _say_unused(additional_directories)
         known = self._sessions.get(session_id)
-        if known is not None and known.is_blank:  # nothing is saved of it: a copy of it is a new one
+        if known is not None and known.is_blank:  # nothing of it is saved, so a new session is a copy
             session = await self._open(cwd, mcp_servers)
         else:
             session = await self._open(cwd, mcp_servers, session_id, forked=True)
@@ -188,14 +188,14 @@ class ClientAgent(Agent):
         return ListSessionsResponse(sessions=page, next_cursor=following)
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        """Close a session; it is saved."""
+        """Close a session, which stays saved."""
         session = self._session(session_id)
         del self._sessions[session_id]
         await session.close()
         return CloseSessionResponse()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Change what asks for permission."""
+        """Change the permission policy."""
         await _in_words(self._session(session_id).set_mode(mode_id))
         return SetSessionModeResponse()
 
@@ -218,16 +218,16 @@ class ClientAgent(Agent):
             session.cancel()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a method that is no part of the protocol."""
+        """Refuse a method that is not part of the protocol."""
         _log.info("%s was refused, with %s parameters", one_line(method, 80), len(params))
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Ignore what is no part of the protocol."""
+        """Ignore a notification that is not part of the protocol."""
         _log.info("%s was ignored, with %s parameters", one_line(method, 80), len(params))
 
     async def close(self) -> None:
-        """Stop everything, and close all sessions; what was said is saved."""
+        """Stop everything, and close all sessions, which stay saved."""
         sessions, self._sessions = list(self._sessions.values()), {}
         for result in await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True):
             if isinstance(result, BaseException):
@@ -236,7 +236,7 @@ class ClientAgent(Agent):
     async def _reopen(
         self, cwd: str, session_id: str, servers: Sequence[GivenServer] | None
     ) -> ClientSession:
-        """Return a saved session, which may be open here already, with the servers that it has then."""
+        """Return a saved session; if it is open already, it keeps the servers that it has."""
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             known = self._sessions.get(session_id)
             return known if known is not None else await self._open(cwd, servers, session_id)
@@ -253,7 +253,7 @@ class ClientAgent(Agent):
         chat = await asyncio.to_thread(partial(self._opener.open, cwd, resume, forked=forked))
         chat.session.notices.extend(add_servers(chat, servers or ()))
         models = await asyncio.to_thread(chat.list_models)
-        # a session of an older version goes by the id that it had then
+        # the client may know a session of an older version by its old id
         name = resume if resume is not None and not forked else chat.session.info.id
         session = ClientSession(chat, self._client, models, name=name, has_buffers=self._has_buffers)
         self._sessions[session.id] = session
@@ -276,6 +276,6 @@ async def _in_words(work: Any) -> Any:
 
 
 def _say_unused(additional_directories: list[str] | None) -> None:
-    """Log what a client gives although it was not told that this is used."""
+    """Log additional directories that a client passes without this agent announcing support for them."""
     if additional_directories:
         _log.warning("%s additional directories are not used", len(additional_directories))

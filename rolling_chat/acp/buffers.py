@@ -1,4 +1,4 @@
-"""The files that a client has open with changes that are not saved, asked for by the protocol."""
+"""Files that a client has open with unsaved changes, read through the protocol."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from acp import Client, RequestError
 
 _log = logging.getLogger("rolling_chat.acp")
 
-_SECONDS = 5.0  # a client that says nothing for so long has nothing to say
+_SECONDS = 5.0  # after this time without an answer, the file counts as saved
 _MAX_BYTES = 10_000_000
 
 
 class Buffers:
-    """Reads files as a client has them, for one session."""
+    """A reader of a client's versions of files, for one session."""
 
     def __init__(self, client: Client, session_id: str) -> None:
         self._client = client
         self._session_id = session_id
 
     async def unsaved(self, path: Path) -> str | None:
-        """Return the text of a file if the client has another than is on disk; None for any other file."""
+        """Return the client's text of a file if it differs from the one on disk; None for any other file."""
         text = await self._text_of(path)
         if text is None or "\0" in text or len(text) > _MAX_BYTES:
             return None
@@ -40,17 +40,17 @@ class Buffers:
 
 
 def _saved(path: Path) -> str | None:
-    """Return what is on disk, empty where nothing is; None for what is no text that could be compared."""
+    """Return the text on disk, empty for a missing file; None if it is no text or too large to compare."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             return None
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return ""
-    except (OSError, ValueError):  # no text, or no path that a file can have
+    except (OSError, ValueError):  # not text, or not a possible path
         return None
 
 
 def _alike(text: str) -> str:
-    """Return a text without what editors may change by themselves: line ends, and a mark at the start."""
+    """Return a text without parts that editors change by themselves: line ends and a byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n")

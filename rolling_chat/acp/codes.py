@@ -1,4 +1,4 @@
-"""The codes of errors, as JSON-RPC and the protocol number them."""
+"""Error codes of JSON-RPC and of the protocol."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

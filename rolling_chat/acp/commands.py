@@ -1,4 +1,4 @@
-"""The slash commands in a window that is not ours: what they show becomes text, what they ask a question."""
+"""Slash commands for clients: their output becomes text, their dialogs become questions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ OFFERED = (
     "recall", "files", "diff", "processes", "mode", "permissions", "mcp", "trust", "init",
     "skill", "skills", "model", "effort", "undo", "redo", "retry", "branches", "rename", "export",
 )  # fmt: skip
-"""The commands that make sense in any window, in the order of the help."""
+"""The commands that make sense in any client, in the order of the help."""
 
-_MAX_CHOICES = 12  # a dialog of permissions is no list to search
+_MAX_CHOICES = 12  # a permission dialog is too small for more
 _MAX_ROWS = 60
 _ELSEWHERE = {
     "new": "begin a new session in your client.",
@@ -51,7 +51,7 @@ _ELSEWHERE = {
 
 
 def available_commands(custom: Sequence[Command] = ()) -> list[AvailableCommand]:
-    """Return the commands that a client offers; `custom` are those that users and projects add."""
+    """Return the commands for a client to offer; `custom` are those that users and projects add."""
     known = [command for name in OFFERED if (command := find_command(name)) is not None]
     return [
         AvailableCommand(
@@ -77,7 +77,7 @@ class ClientCommands:
         self._stopped: StopReason = "end_turn"
 
     async def run(self, parsed: ParsedCommand) -> StopReason:
-        """Run a command and show what it says; return why it stopped."""
+        """Run a command and show its output; return why it stopped."""
         self._shown, self._stopped = [], "end_turn"
         if find_command(parsed.name) is not None and parsed.name not in OFFERED:
             self.say(_not_here(parsed.name), warning=True)
@@ -89,7 +89,7 @@ class ClientCommands:
         return self._stopped
 
     async def _show(self) -> None:
-        """Send what was shown so far."""
+        """Send the output so far."""
         text, self._shown = "".join(self._shown), []
         if text:
             await self._send(
@@ -103,12 +103,12 @@ class ClientCommands:
 
     @property
     def theme_names(self) -> Sequence[str]:
-        """No themes: the window is the client's."""
+        """Empty: the client has its own theme."""
         return ()
 
     @property
     def theme_name(self) -> str:
-        """No theme."""
+        """Empty: the client has its own theme."""
         return ""
 
     def say(self, text: str, *, warning: bool = False) -> None:
@@ -116,7 +116,7 @@ class ClientCommands:
         self._shown.append(notice(f"⚠ {text}" if warning else text))
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
-        """Show lines and tables, of a long table its first rows."""
+        """Show lines and tables, only the first rows of a long one."""
         parts = [title, "", *lead]
         for table in tables:
             parts += ["", *_rows(table)]
@@ -128,13 +128,13 @@ class ClientCommands:
         self.show_tables("The next request", inspection.lead, inspection.tables)
 
     def show_text(self, title: str, text: str) -> None:
-        """Show a text whole."""
+        """Show a whole text."""
         self._shown.append(f"{notice(one_line(title))}{fenced(visible(text, tabs=True))}\n\n")
 
     async def confirm(
         self, title: str, question: str, text: str, answer: str, other: str = ""
     ) -> bool | None:
-        """Ask whether to accept a text, or for what `other` names."""
+        """Let the user accept or reject a text, or choose the `other` answer, which returns None."""
         await self._show()
         offers = [
             Offer("yes", answer.capitalize(), "allow_once"),
@@ -145,7 +145,7 @@ class ClientCommands:
         return None if chosen == "other" else chosen == "yes"
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Show the text: there is nothing here to edit it in."""
+        """Show the text, which cannot be edited here."""
         self.show_text(f"{title}: {lead}", text)
         return None
 
@@ -167,14 +167,14 @@ class ClientCommands:
         return await work
 
     def insert_output(self, text: str) -> None:
-        """Show what a command wrote."""
+        """Show a command's output."""
         self.show_text("output", text)
 
     async def paste_picture(self) -> None:
-        """Do nothing: pictures come with the prompt."""
+        """Do nothing: pictures are part of the prompt."""
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Ask for one of a few choices; list many, to be named."""
+        """Ask for one of a few choices; if there are many, list them, to be given with the command."""
         await self._show()
         if len(choices) > _MAX_CHOICES:
             lines = [f"{one.label}  {one.note}".rstrip() for one in choices[:_MAX_ROWS]]
@@ -188,19 +188,19 @@ class ClientCommands:
         return choices[int(answer)].value if answer.isdecimal() else None
 
     async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
-        """List the sessions: one is opened by the client."""
+        """List the sessions, for the client to open one."""
         lines = [f"{one.label}  {one.note}".rstrip() for one in shelf.choices()[:_MAX_ROWS]]
         self.show_text(f"Sessions; {current} is open", "\n".join(lines))
         return Browsed()
 
     def reload(self) -> None:
-        """Leave the client's transcript as it is: nothing can be taken out of it."""
+        """Do nothing: nothing can be removed from the client's transcript."""
 
     def refresh_title(self) -> None:
-        """Leave it to the end of the command."""
+        """Do nothing: the title is sent after the command."""
 
     def offer_draft(self, text: str) -> bool | None:
-        """Show a text to be copied: the prompt is the client's."""
+        """Show a text for the user to copy: the prompt box is the client's."""
         self.show_text("Your message was", without_marks(text))
         return None
 
@@ -208,7 +208,7 @@ class ClientCommands:
         """Do nothing: the client scrolls."""
 
     async def stop_turn(self) -> None:
-        """Do nothing: no turn runs while a command does."""
+        """Do nothing: no turn runs during a command."""
 
     async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
         """Send a message, and wait for the end of the turn."""
@@ -216,20 +216,20 @@ class ClientCommands:
         self._stopped = await self._turns.run(lambda: self.chat.send(text, inserted))
 
     async def edit_file(self, path: Path) -> bool:
-        """Name a file, to be opened in the client."""
+        """Name a file for the user to open in the client."""
         self.say(f"Open {path} in your editor.")
         return False
 
     async def carry_on(self) -> None:
-        """Let the model answer what the conversation ends with."""
+        """Let the model answer the last message of the conversation."""
         await self._show()
         self._stopped = await self._turns.run(self.chat.carry_on)
 
     def refresh_report(self) -> None:
-        """Leave it to the end of the command."""
+        """Do nothing: the figures are sent after the command."""
 
     def set_theme(self, name: str) -> None:
-        """Do nothing: the window is the client's."""
+        """Do nothing: the client has its own theme."""
 
     def copy(self, text: str) -> bool:
         """Show the text: the clipboard is the client's."""

@@ -1,4 +1,4 @@
-"""Texts of ours and of others as content of the protocol: nothing in them is interpreted."""
+"""Convert text to content of the protocol, so that clients interpret nothing in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.messages import Json
 from rolling_chat.text import exact, visible, waits
 
 MAX_SHOWN = 50_000
-"""Characters of a result that a client is sent; the whole is in the session."""
+"""The maximum characters of a result sent to a client; the session contains all of it."""
 
 CallContent = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
@@ -24,34 +24,34 @@ _MAX_DEPTH = 20
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Put a fence around a text that nothing in it can close."""
+    """Put a code fence around a text, longer than any fence in it."""
     fence = "`" * max(3, 1 + max((len(run[0]) for run in _FENCE.finditer(text)), default=0))
     return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}"
 
 
 def fenced_content(text: str, language: str = "") -> ContentToolCallContent:
-    """Return a text as it is, as the content of a tool call."""
+    """Return a text in a code fence, as the content of a tool call."""
     return tool_content(text_block(fenced(text, language)))
 
 
 def notice(text: str) -> str:
-    """Return a line of the program's own as a paragraph that cannot be taken for the model's."""
+    """Return a line of the program as a quoted paragraph, distinct from the model's text."""
     plain = visible(text).replace("[", "\\[").replace("<", "\\<")
     quoted = "\n".join(f"> {line}" for line in plain.splitlines())
     return f"\n\n{quoted}\n\n"
 
 
 def shortened(text: str) -> str:
-    """Return a text with what clients are not sent only counted."""
+    """Return a text cut to MAX_SHOWN characters, with a count of the rest."""
     if len(text) <= MAX_SHOWN:
         return text
     return f"{text[:MAX_SHOWN]}\n… and {len(text) - MAX_SHOWN:,} more characters, which /recall shows"
 
 
 def diff_content(diff: str, folder: Path, *, approves: bool = False) -> list[CallContent]:
-    """Return a unified diff as old and new texts; as it is where those would not say all of it.
+    """Return a unified diff as old and new texts, or unchanged if those would not show all of it.
 
-    What is to be approved is shown with everything that is easily overlooked as a code.
+    With `approves`, everything easily overlooked is shown as a code.
     """
     clean: Callable[[str], str] = exact_lines if approves else partial(visible, tabs=True)
     read = read_diff(diff)
@@ -69,12 +69,12 @@ def _hunk_content(hunk: Hunk, folder: Path, clean: Callable[[str], str]) -> Call
 
 
 def exact_lines(text: str) -> str:
-    """Return text as it is approved; only tabs stay what they are."""
+    """Return text in exact form, for approval, but with tabs kept."""
     return "\t".join(map(exact, text.split("\t")))
 
 
 def cleaned(value: Json, depth: int = 0) -> Json:
-    """Return a JSON value with the controls in its texts made visible."""
+    """Return a JSON value with control characters in its texts made visible."""
     if depth > _MAX_DEPTH:
         return "…"
     match value:
@@ -94,21 +94,21 @@ def _cleaned_items(value: Mapping[str, Json], depth: int) -> Iterator[tuple[str,
 
 
 class StreamedText:
-    """Makes the controls in a text visible that comes in pieces."""
+    """A filter that makes control characters visible in streamed text."""
 
     def __init__(self) -> None:
         self._held = ""
         self._above = ""
 
     def take(self, piece: str) -> str:
-        """Return what of the text can be shown by now."""
+        """Add a piece; return the text that can be shown now."""
         text = self._held + piece
         held = waits(text)
         shown, self._held = (text[:-held], text[-held:]) if held else (text, "")
         return self._show(shown)
 
     def rest(self) -> str:
-        """Return what waited for more, once the text is whole."""
+        """Return the text held back, once the stream has ended."""
         text, self._held = self._held, ""
         return self._show(text)
 

@@ -1,4 +1,4 @@
-"""A unified diff as clients want it: the old and the new text of each hunk."""
+"""Parse a unified diff into the form that clients need: the old and new text of each hunk."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One place where a file changes: its name, the texts, and the new one's first line, from 1.
+    """One change of a file: its name, the texts, and the first line number in the new file, from 1.
 
-    `old` is None for a file that is made, and `new` is empty for one that is deleted.
+    `old` is None for a created file, and `new` is empty for a deleted one.
     """
 
     name: str
@@ -25,14 +25,14 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class ReadDiff:
-    """The hunks of a diff, and the lines that stand in none: a mode, line ends, a new name."""
+    """The hunks of a diff, and the lines outside of hunks: a mode, line ends, a new name."""
 
     hunks: tuple[Hunk, ...]
     notes: tuple[str, ...]
 
 
 def read_diff(diff: str) -> ReadDiff | None:
-    """Take a diff apart; None for one that was cut off, or is none."""
+    """Parse a diff; return None if it was cut off, or is not a diff."""
     lines = _Lines(diff.split("\n"))
     hunks, notes = list[Hunk](), list[str]()
     before = after = ""
@@ -64,7 +64,7 @@ class _Lines:
 
 
 def _hunk(ranges: re.Match[str], before: str, after: str, lines: _Lines) -> Hunk | None:
-    """Read as many lines as the header says: what is in a file may look like a header, too."""
+    """Read exactly as many lines as the header says, because file lines may look like headers."""
     wanted = {"-": _count(ranges[2]), "+": _count(ranges[4])}
     texts: dict[str, list[str]] = {"-": [], "+": []}
     while any(wanted[sign] > len(texts[sign]) for sign in wanted):

@@ -1,4 +1,4 @@
-"""The MCP servers that a client passes along, for the session that it opens with them."""
+"""The MCP servers that a client passes when it opens a session."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ORIGIN = "the client"
 
 
 def can_use_servers() -> bool:
-    """Return whether the package that speaks to MCP servers is installed."""
+    """Return whether the package for MCP servers is installed."""
     return find_spec("mcp") is not None
 
 
 def add_servers(chat: Chat, given: Sequence[GivenServer]) -> list[str]:
-    """Let a session use a client's servers, and return a line for each that cannot be used."""
+    """Add a client's servers to a session; return lines about those that cannot be used."""
     if not given:
         return []
     if not can_use_servers():
@@ -34,13 +34,13 @@ def add_servers(chat: Chat, given: Sequence[GivenServer]) -> list[str]:
         return [f"{names} of your client: not used, as the extra mcp is not installed (rolling-chat[mcp])."]
     entries = dict(_entry(server) for server in given)
     configs, faults = parse_mcp_json(json.dumps({"mcpServers": entries}).encode(), _ORIGIN)
-    # a client has replaced the variables that it knows
+    # the client has already substituted its variables
     chat.session.servers.add([replace(config, is_literal=True) for config in configs])
     return [f"MCP: {one_line(fault)}." for fault in faults]
 
 
 def _entry(server: GivenServer) -> tuple[str, dict[str, Json]]:
-    """Return a server as JSON files have it, by its name."""
+    """Return a server's name, and its entry in the form of JSON files."""
     match server:
         case McpServerStdio():
             return server.name, {

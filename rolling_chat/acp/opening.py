@@ -1,4 +1,4 @@
-"""Opens sessions as clients ask for them, each with its folder's own settings and trust."""
+"""Open sessions for clients, each with its folder's own settings and trust."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """Opens sessions with what the command line gave; `trust` is for every folder that a client names."""
+    """Opens sessions with the command line's options; `trust` applies to every folder that a client names."""
 
     model: str = ""
     api_base: str = ""
@@ -30,7 +30,7 @@ class Opener:
     trust: bool = False
 
     def open(self, cwd: str, resume: str | None = None, *, forked: bool = False) -> Chat:
-        """Open a new session in a folder, or a saved one, or a copy of that; call it from a thread.
+        """Open a new session in a folder, or a saved one, or a copy of one; call it in a thread.
 
         Raises RequestError with one line.
         """
@@ -59,7 +59,7 @@ class Opener:
         return chat
 
     def _require_saved(self, id: str) -> None:
-        """Raise RequestError unless a saved session goes by exactly this id, or did in an older version."""
+        """Raise RequestError unless a saved session has exactly this id, in its current or its old form."""
         try:
             known = any(id in (info.id, info.short) for info in saved_sessions())
         except ChatError as error:

@@ -1,4 +1,4 @@
-"""Modes and options: what asks for permission, the model, its effort, and rolling context."""
+"""Modes and options of a session: permission policy, model, effort, and rolling context."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEFAULT = "default"
 
 
 def modes_of(chat: Chat) -> SessionModeState:
-    """Return the modes, and the one that is active."""
+    """Return the modes and the active one."""
     modes = [SessionMode(id=name, name=name, description=meaning) for name, meaning in POLICIES.items()]
     return SessionModeState(current_mode_id=chat.session.permissions.policy, available_modes=modes)
 
@@ -125,7 +125,7 @@ def _choice(value: str, description: str | None = None) -> SessionConfigSelectOp
 
 
 def _model_choices(current: str, models: Sequence[ListedModel]) -> Iterator[SessionConfigSelectOption]:
-    """Yield the models that can be reached; the active one may go by a name of its own."""
+    """Yield the models that can be reached, and the active one even if it is not listed."""
     reached = [one for one in models if one.reached_by]
     if not any(one.name == current for one in reached):
         yield _choice(current)

@@ -1,7 +1,7 @@
-"""stdin and stdout as the protocol's own: nothing else reads from the one or prints to the other.
+"""stdin and stdout reserved for the protocol: nothing else reads from them or prints to them.
 
-Threads read and write, so that the pipes stay as they are: what makes them non-blocking for this process does
-so for every other that has them.
+Threads read and write, so that the pipes stay blocking: making them non-blocking would affect every other
+process that shares them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 MAX_LINE = 64_000_000
-"""Bytes of one message; a longer one is not read."""
+"""The maximum bytes of one message; a longer one is skipped."""
 
-_MAX_UNREAD = 100  # messages that are read ahead of their handling
+_MAX_UNREAD = 100  # messages read ahead of their handling
 _MAX_UNWRITTEN = 1_000_000  # bytes that may wait for a client that does not read
 _FLUSH_SECONDS = 2.0
 
 TOO_LONG = b"too long"
-"""Stands for a line of more than MAX_LINE bytes."""
+"""Replaces a line of more than MAX_LINE bytes."""
 
 
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return this process's stdin and stdout for nobody else: what is printed from now on goes to stderr.
+    """Take over this process's stdin and stdout and return them; later prints go to stderr.
 
-    Raises OSError where there are none.
+    Raises OSError if they are closed.
     """
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -43,7 +43,7 @@ def take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 class LineReader:
-    """Reads lines in a thread, until the end of the file; a context of one event loop."""
+    """Reads lines in a thread, until the end of the file, for one event loop."""
 
     def __init__(self, file: BinaryIO, loop: asyncio.AbstractEventLoop) -> None:
         self._file = file
@@ -54,14 +54,14 @@ class LineReader:
         threading.Thread(target=self._read, name="acp input", daemon=True).start()
 
     async def next(self) -> bytes | None:
-        """Return the next line, None at the end; TOO_LONG stands for one that is."""
+        """Return the next line; None at the end, TOO_LONG for a line that was too long."""
         line = None if self._is_over else await self._lines.get()
         self._is_over = self._is_over or line is None
         self._room.release()
         return None if self._is_over else line
 
     def end(self) -> None:
-        """Stop reading: the end comes next."""
+        """Stop reading: `next` returns None from now on."""
         self._is_over = True
         self._lines.put_nowait(None)
 
@@ -84,7 +84,7 @@ class LineReader:
 
 
 class LineWriter:
-    """Writes in a thread; `broken` is called once nobody reads any more."""
+    """Writes in a thread; `broken` is called once the reader is gone."""
 
     def __init__(self, file: BinaryIO, loop: asyncio.AbstractEventLoop, broken: Callable[[], None]) -> None:
         self._file = file
@@ -109,7 +109,7 @@ class LineWriter:
         self._queue.put(data)
 
     async def close(self) -> None:
-        """Write what is left, if the client still reads."""
+        """Write the remaining data, if the client still reads."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join, _FLUSH_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The blocks of a client's prompt as a message of ours: text, files by name, files by content, pictures."""
+"""Convert the blocks of a client's prompt to a message: text, files by name, files by content, pictures."""
 
 from __future__ import annotations
 
@@ -43,37 +43,37 @@ _LONGEST_NAME = 500
 
 @dataclass(slots=True)
 class Said:
-    """What a client's user says: text with marks where files are to be read, and texts that came along."""
+    """A client's prompt: text in which marks mention files to read, and texts passed by the client."""
 
     text: str = ""
     given: list[GivenText] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Add text that mentions nothing."""
+        """Add text without mentions."""
         self.text += without_marks(text)
 
     def add_word(self, word: str) -> None:
-        """Add a word that stands by itself."""
+        """Add a word, separated by spaces."""
         self.text += ("" if not self.text or self.text[-1].isspace() else " ") + word + " "
 
     def add_given(self, given: GivenText) -> None:
-        """Add a text that came along, and the word that names it."""
+        """Add a text passed by the client, and its name as a word."""
         self.given.append(given)
         self.add_word(given.name)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptReader:
-    """Reads prompts in a folder; `unsaved` knows the files that the client has not saved, if it is asked."""
+    """Reads prompts in a folder; `unsaved`, if any, returns the client's unsaved text of a file."""
 
     folder: Path
     keep_picture: KeepPicture
     unsaved: ReadUnsaved | None
 
     async def read(self, blocks: Sequence[Block]) -> Said:
-        """Return what the blocks of a prompt say. Raises ChatError for what cannot be sent.
+        """Return the content of a prompt's blocks. Raises ChatError for content that cannot be sent.
 
-        Files are not read yet: a link becomes a mention, which goes the way of every mention.
+        Files are not read yet: a link becomes a mention, which is handled like any other.
         """
         said = Said()
         for block in blocks:
@@ -136,13 +136,13 @@ def _add_text(said: Said, resource: TextResourceContents, folder: Path) -> None:
 
 
 def _what(mention: Mention) -> str:
-    """Return what of a file a text is that comes from an editor."""
+    """Return which part of a file an editor's text is, in words."""
     lines = f"lines {mention.first}-{mention.last} of a file" if mention.first else "file"
     return f"{lines}, as the editor has it,"
 
 
 async def _kept(data: str, name: str, keep_picture: KeepPicture) -> str:
-    """Keep a picture, and return the mention of it. Raises ChatError."""
+    """Save a picture, and return a mention of it. Raises ChatError."""
     shown = one_line(name, 80)
     try:
         decoded = base64.b64decode(data, validate=True)

@@ -1,4 +1,4 @@
-"""Questions to the user by the protocol's one dialog, that of permissions: what is shown is what runs."""
+"""Questions to the user through the protocol's only dialog, for permissions: what is shown is what runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LASTING = ((Permission.SESSION, "this session"), (Permission.FOLDER, "this fold
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One answer that is offered: its id, what it is called, and what sort of answer it is."""
+    """One possible answer: its id, its label and its kind."""
 
     id: str
     name: str
@@ -53,9 +53,9 @@ class Offer:
 
 
 class Questions:
-    """Asks the user of one session; `ask_stop` stops the turn when the client says that it was canceled.
+    """Asks the user of one session; `ask_stop` stops the turn if the client cancels a question.
 
-    A question about a call waits until the client knows of the call: see `announced`.
+    A question about a call waits until the client knows the call: see `announced`.
     """
 
     def __init__(self, client: Client, session_id: str, folder: Path, ask_stop: Callable[[], None]) -> None:
@@ -68,7 +68,7 @@ class Questions:
         self._numbers = itertools.count(1)
 
     def announced(self, call: ToolCall, id: str) -> None:
-        """Note that the client knows the call that is asked about by the id `id`."""
+        """Record that the client knows the call in question, by the id `id`."""
         self._ids[call.id] = id
         self._announced[call.id].set()
 
@@ -78,13 +78,13 @@ class Questions:
         self._announced.clear()
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
-        """Ask whether a call may run; whatever is no clear yes is a no."""
+        """Ask whether a call may run; anything but a clear yes is a no."""
         call, title, offers = request.call, _title_of(request), _permission_offers(request)
         if call.id:
             await self._announced[call.id].wait()
             self._announced[call.id].clear()
             answer = await self._ask(self._ids[call.id], title, kind_of(call), self._shown(request), offers)
-        else:  # it is no call of the model's
+        else:  # not a call of the model
             answer = await self._ask_alone(title, kind_of(call), self._shown(request), offers)
         permission = next((one for one in Permission if one.value == answer), Permission.NO)
         if permission in (Permission.SESSION, Permission.FOLDER) and request.rule is None:
@@ -92,7 +92,7 @@ class Questions:
         return PermissionAnswer(permission)
 
     def _shown(self, request: PermissionRequest) -> list[CallContent]:
-        """Return the whole of what would be done, with everything easily overlooked as a code."""
+        """Return the complete action, with everything easily overlooked as a code."""
         if request.is_diff:
             done = diff_content(request.detail, self._folder, approves=True)
         else:
@@ -119,19 +119,19 @@ class Questions:
         return next((one for one in Attach if one.value == answer), Attach.NOT_SENT)
 
     async def ask_spending(self, question: SpendingQuestion) -> bool:
-        """Ask whether a request may pass a limit of cost."""
+        """Ask whether a request may exceed a cost limit."""
         name = f"Go on; ask again after another {figures.dollars(question.limit)}"
         offers = [Offer("spend", name, "allow_once"), Offer("no", "Do not send", "reject_once")]
         return await self.choose("Spend more?", f"{question.line}.", offers) == "spend"
 
     async def choose(self, title: str, text: str, offers: Sequence[Offer]) -> str:
-        """Ask a question that is about no call of the model; return the id of the answer, empty for none."""
+        """Ask a question that is not about a call of the model; return the answer's id, empty for none."""
         return await self._ask_alone(one_line(title), "other", [fenced_content(exact_lines(text))], offers)
 
     async def _ask_alone(
         self, title: str, kind: ToolKind, content: list[CallContent], offers: Sequence[Offer]
     ) -> str:
-        """Ask about something that the client does not know as a call of the model: it is shown as one."""
+        """Ask a question that is not about a call of the model, by showing it to the client as one."""
         call_id = f"question-{next(self._numbers)}"
         start = ToolCallStart(
             session_update="tool_call", tool_call_id=call_id, title=title, kind=kind, status="pending",
@@ -154,7 +154,7 @@ class Questions:
     async def _ask(
         self, call_id: str, title: str, kind: ToolKind, content: list[CallContent], offers: Sequence[Offer]
     ) -> str:
-        """Return the id of the answer; empty where the client has none."""
+        """Return the answer's id; empty if the client canceled the question."""
         update = ToolCallUpdate(
             tool_call_id=call_id, title=title, kind=kind, status="pending", content=content
         )
@@ -171,7 +171,7 @@ class Questions:
 
 
 def _title_of(request: PermissionRequest) -> str:
-    """Return the question on one line, a command whole: some clients show no more of it."""
+    """Return the question on one line, with a whole command, because some clients show nothing else."""
     name = request.call.name
     if request.is_diff:
         return title_of(request.call)

@@ -1,4 +1,4 @@
-"""Serve one client over stdin and stdout until it is gone."""
+"""Serve one client over stdin and stdout until it disconnects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def serve(opener: Opener, incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    """Answer a client; return once it is gone, or a signal came, and everything is closed."""
+    """Serve a client; return after it disconnects or a signal arrives, and everything is closed."""
     asyncio.run(_serve(opener, incoming, outgoing))
 
 

@@ -1,4 +1,4 @@
-"""One session of a client: its chat, its running prompt, and what the client was told of it."""
+"""One session of a client: its chat, its running prompt, and the state last sent to the client."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _log = logging.getLogger("rolling_chat.acp")
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What the client was told last: commands, mode, options, title."""
+class _SentState:
+    """The state last sent to the client: commands, mode, options, title."""
 
     commands: tuple[AvailableCommand, ...] = ()
     mode: str = ""
@@ -62,7 +62,7 @@ class ClientSession:
         self._warming: asyncio.Task[None] | None = None
         self._telling: asyncio.Task[None] | None = None
         self._notices = [*chat.session.notices]
-        self._told = _Told()
+        self._sent = _SentState()
         questions = Questions(client, self.id, chat.trust.folder, self.cancel)
         chat.listener.ask = questions.ask_permission
         chat.listener.ask_attachment = questions.ask_attachment
@@ -75,12 +75,12 @@ class ClientSession:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was said in it yet."""
+        """Whether the session has no messages yet."""
         return not self.chat.session.conversation.recent
 
     @property
     def modes(self) -> SessionModeState:
-        """The modes, and the one that is active."""
+        """The modes and the active one."""
         return modes_of(self.chat)
 
     @property
@@ -93,8 +93,8 @@ class ClientSession:
         await self._client.session_update(self.id, update)
 
     def begin(self) -> None:
-        """Tell the client what it does not ask for, and load what the first request needs."""
-        self._told = self._now()
+        """Send unrequested updates, and load what the first request needs, in the background."""
+        self._sent = self._current_state()
         self.chat.session.servers.start()
         if self._warming is None or self._warming.done():
             self._warming = asyncio.create_task(self._warm_up())
@@ -116,7 +116,7 @@ class ClientSession:
         return work.result()
 
     def cancel(self) -> None:
-        """Stop what answers the running prompt; it ends as canceled."""
+        """Stop the running prompt, which ends as canceled."""
         if self.chat.busy:
             self.chat.stop()
         elif self._work is not None:
@@ -144,9 +144,9 @@ class ClientSession:
             await self._turns.show_usage()
 
     async def sync(self) -> None:
-        """Tell the client of the mode, the options and the title, if they have changed since."""
-        before, now = self._told, self._now()
-        self._told = now
+        """Send the commands, the mode, the options and the title, if they changed since the last call."""
+        before, now = self._sent, self._current_state()
+        self._sent = now
         if now.commands != before.commands:
             await self._send_commands()
         if now.mode != before.mode:
@@ -162,7 +162,7 @@ class ClientSession:
             )
 
     def _server_said(self, line: str) -> None:
-        """Keep a line about an MCP server for the next prompt, and tell the client what has changed."""
+        """Keep a line about an MCP server for the next prompt, and send changes to the client."""
         self._notices += filter(None, [line])
         if self._work is None and (self._telling is None or self._telling.done()):
             self._telling = asyncio.create_task(self._tell())
@@ -173,7 +173,7 @@ class ClientSession:
             await self._turns.show_usage()
 
     async def close(self) -> None:
-        """Stop what runs, and close the session; what was said is saved."""
+        """Stop running work, and close the session, which stays saved."""
         for task in (self._warming, self._telling, self._work):
             if task is not None:
                 task.cancel()
@@ -205,7 +205,7 @@ class ClientSession:
             await self.sync()
 
     def _require_key(self) -> None:
-        """Raise RequestError where the model's provider needs a key and there is none."""
+        """Raise RequestError if the model's provider needs a key and there is none."""
         line = self.chat.session.missing_key
         if line:
             raise RequestError(AUTH_REQUIRED, line)
@@ -219,7 +219,7 @@ class ClientSession:
         """Load what the first request needs, and show the commands and the gauge before it."""
         try:
             await self._send_commands()
-            if title := self._told.title:
+            if title := self._sent.title:
                 await self.send(SessionInfoUpdate(session_update="session_info_update", title=title))
             chat = self.chat
             await chat.warm_counting()
@@ -234,11 +234,11 @@ class ClientSession:
     async def _send_commands(self) -> None:
         await self.send(
             AvailableCommandsUpdate(
-                session_update="available_commands_update", available_commands=list(self._told.commands)
+                session_update="available_commands_update", available_commands=list(self._sent.commands)
             )
         )
 
-    def _now(self) -> _Told:
+    def _current_state(self) -> _SentState:
         session = self.chat.session
         commands = tuple(available_commands(custom_commands(self.chat)))
-        return _Told(commands, session.permissions.policy, values_of(self.chat), session.info.title)
+        return _SentState(commands, session.permissions.policy, values_of(self.chat), session.info.title)

@@ -1,4 +1,4 @@
-"""How a client may help its user to a key: variables to set, or a login in a terminal."""
+"""Sign-in methods for clients: variables to set, or a login in a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Methods = list[EnvVarAuthMethod | TerminalAuthMethod | AuthMethodAgent]
 
 
 def methods_for(capabilities: ClientCapabilities | None) -> Methods:
-    """Return the ways to a key that a client can offer; one in a terminal only to one that has it."""
+    """Return the sign-in methods that a client can offer; the terminal's only if the client has one."""
     methods: Methods = []
     if capabilities is not None and capabilities.auth is not None and capabilities.auth.terminal:
         text = "Asks for a provider and its key in a terminal."
@@ -44,7 +44,7 @@ def _by_variable(provider: KnownProvider) -> EnvVarAuthMethod:
 
 
 def require_key(method: str) -> None:
-    """Raise RequestError unless there is a key by now, of the provider that the method names if it does."""
+    """Raise RequestError unless there is a key now, of the provider that the method names, if any."""
     environ, lines = StoredKeys(find_paths(os.environ).logins_file).added_to(os.environ)
     providers = [one for one in _with_one_key() if method in (LOGIN, f"{_BY_KEY}{one.name}")]
     if not providers:
@@ -62,7 +62,7 @@ def _missing(providers: list[KnownProvider]) -> str:
 
 
 def _with_one_key() -> list[KnownProvider]:
-    """Return the providers with which a key alone is enough to begin."""
+    """Return the providers for which a single key is enough."""
     return [
         one for one in KNOWN_PROVIDERS if one.first_model and one.keys and one.name not in OWN_CREDENTIALS
     ]

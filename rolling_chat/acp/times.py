@@ -1,4 +1,4 @@
-"""Times as the protocol has them."""
+"""Times in the format of the protocol."""
 
 from __future__ import annotations
 

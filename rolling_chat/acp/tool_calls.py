@@ -1,4 +1,4 @@
-"""Tool calls as the protocol has them: kind, title, places in files, what went in and what came out."""
+"""Tool calls in the form of the protocol: kind, title, locations in files, input and output."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _PATHS = ("path", "to")
 
 
 def call_id(reply_id: str, index: int) -> str:
-    """Return the id of a reply's tool call; the ids that the model gives may repeat."""
+    """Return the id of a reply's tool call; the model's own ids may repeat."""
     return f"{reply_id}-{index}"
 
 
 def kind_of(call: ToolCall) -> ToolKind:
-    """Return the kind of a call, by which clients choose its icon."""
+    """Return the kind of a call, from which clients choose an icon."""
     return _KINDS.get(call.name, "other")
 
 
@@ -84,7 +84,7 @@ def ended(id: str, message: Message, folder: Path) -> ToolCallProgress:
 
 
 def running(id: str, newest: str = "") -> ToolCallProgress:
-    """Return the update that a call runs, with the newest lines of its output, if any."""
+    """Return the update for a running call, with the newest lines of its output, if any."""
     content: list[CallContent] | None = [fenced_content(newest)] if newest else None
     return ToolCallProgress(
         session_update="tool_call_update", tool_call_id=id, status="in_progress", content=content
@@ -92,7 +92,7 @@ def running(id: str, newest: str = "") -> ToolCallProgress:
 
 
 def locations_of(arguments: Json, folder: Path) -> list[ToolCallLocation]:
-    """Return the places in files that a call names."""
+    """Return the locations in files that a call names."""
     if not isinstance(arguments, Mapping):
         return []
     paths = [arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)]

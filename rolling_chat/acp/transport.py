@@ -1,4 +1,4 @@
-"""Messages of JSON-RPC, one a line: what is none is answered with an error, and never ends the connection."""
+"""JSON-RPC messages, one per line: an invalid one is answered with an error; the connection stays open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("rolling_chat.acp")
 
 
 class BadMessageError(ValueError):
-    """A line that is no message: its error code, and in the text what is wrong with it."""
+    """A line that is not a valid message; `code` is its error code, and `str()` says what is wrong."""
 
     def __init__(self, code: int, text: str, id: int | str | None = None) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ def read_message(line: bytes) -> dict[str, Any]:
 
 
 def _error_in(error: object) -> dict[str, Any]:
-    """Return the error of an answer, whatever stands in its place: the question is over."""
+    """Return the error of an answer; an invalid one is replaced, because the request is over anyway."""
     match error:
         case {"code": int(code), "message": str(text)}:
             return {"code": code, "message": text}
@@ -64,7 +64,7 @@ class StdioTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises ConnectionError once the client is gone."""
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
-        # half of a surrogate pair is nothing that a client could read
+        # no client can read a lone surrogate
         await self._writer.write(f"{text}\n".encode("utf-8", "replace"))
 
     async def receive(self) -> dict[str, Any] | None:
@@ -84,9 +84,9 @@ class StdioTransport:
         return None
 
     def stop(self) -> None:
-        """Receive nothing more, as if the client was gone."""
+        """Receive nothing more, as if the client were gone."""
         self._reader.end()
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining messages."""
         await self._writer.close()

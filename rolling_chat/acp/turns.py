@@ -1,4 +1,4 @@
-"""One turn for a client: each event becomes updates, and its end a stop reason."""
+"""Run turns for a client: events become updates, and the end becomes a stop reason."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _LARGE_OFFERS = [
 
 
 class Turns:
-    """Runs the turns of one session; `send` sends an update, `sync` those about what else has changed."""
+    """Runs the turns of one session; `send` sends an update, `sync` the changes of the session's state."""
 
     def __init__(
         self, chat: Chat, questions: Questions, send: Send, sync: Callable[[], Awaitable[None]]
@@ -85,12 +85,12 @@ class Turns:
         self._send = send
         self._sync = sync
         self._calls = OpenCalls(chat.trust.folder)
-        self._tasks: dict[str, OpenCalls] = {}  # by the sessions of the tasks that run
+        self._tasks: dict[str, OpenCalls] = {}  # by session of the running tasks
         self._text, self._thought = StreamedText(), StreamedText()
         self._report: PromptReport | None = None
 
     async def run(self, begin: Begin) -> StopReason:
-        """Run a turn, and those that follow from a question about it. Raises RequestError if it fails."""
+        """Run a turn, and others after a question about it. Raises RequestError if it fails."""
         while True:
             ended = await self._play(begin())
             if ended.outcome in _STOP_REASONS:
@@ -103,7 +103,7 @@ class Turns:
             begin = following
 
     async def show_usage(self) -> None:
-        """Send the gauge's figures, as they are now."""
+        """Send the current figures of the gauge."""
         session = self._chat.session
         with contextlib.suppress(ChatError):
             await session.preview.ready()
@@ -164,7 +164,7 @@ class Turns:
                 pass
 
     async def _take_of_task(self, call: ToolCall, session_id: str, event: Event) -> None:
-        """Show what a second agent does: its calls as they are, what it says as the output of its task."""
+        """Show a second agent's work: its calls as calls, its text as the output of its task."""
         calls = self._tasks.setdefault(session_id, OpenCalls(self._chat.trust.folder))
         match event:
             case ReplyEnded(message):
@@ -191,7 +191,7 @@ class Turns:
             await self._send(chunk(text, id))
 
     async def _after_full(self) -> Begin | None:
-        """Ask what to do about a request that does not fit; return what goes on, None for nothing."""
+        """Ask what to do about a request that does not fit; return the turn that continues, if any."""
         obstacle = await self._chat.session.find_obstacle()
         if obstacle.message is not None:
             return await self._shorten(obstacle.message)
@@ -206,7 +206,7 @@ class Turns:
         return self._chat.carry_on
 
     async def _shorten(self, large: LargeMessage) -> Begin | None:
-        """Ask what to send for a message that is too large by itself, and take that message back."""
+        """Ask what to send instead of a message that is too large by itself, and undo that message."""
         session = self._chat.session
         offers = _LARGE_OFFERS if large.can_read else [_LARGE_OFFERS[0], _LARGE_OFFERS[-1]]
         text = (

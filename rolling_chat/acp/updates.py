@@ -1,4 +1,4 @@
-"""The events of a turn as updates for the client."""
+"""Convert the events of a turn to updates for the client."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ _STATES: dict[TodoState, PlanEntryStatus] = {
 
 
 def answer_chunk(text: str, message_id: str) -> AgentMessageChunk:
-    """Return more of an answer."""
+    """Return the update with more of an answer."""
     return AgentMessageChunk(
         session_update="agent_message_chunk", content=text_block(text), message_id=message_id
     )
 
 
 def thought_chunk(text: str, message_id: str) -> AgentThoughtChunk:
-    """Return more of a model's reasoning."""
+    """Return the update with more of a model's reasoning."""
     return AgentThoughtChunk(
         session_update="agent_thought_chunk", content=text_block(text), message_id=message_id
     )
 
 
 def user_chunk(text: str, message_id: str) -> UserMessageChunk:
-    """Return a message of the user's."""
+    """Return the update with a user's message."""
     return UserMessageChunk(
         session_update="user_message_chunk", content=text_block(text), message_id=message_id
     )
 
 
 def notice_chunk(text: str) -> AgentMessageChunk:
-    """Return a line of the program's own."""
+    """Return the update with a line of the program."""
     return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(notice(text)))
 
 
 def plan_of(todo: TodoList | None) -> AgentPlanUpdate:
-    """Return the model's to-do list as a plan; an empty one where there is none."""
+    """Return the model's to-do list as a plan; an empty one if there is none."""
     items = todo.items if todo is not None else ()
     return update_plan([plan_entry(visible(item.text), status=_STATES[item.state]) for item in items])
 
@@ -74,14 +74,14 @@ def usage_of(report: PromptReport, usage: Usage) -> UsageUpdate:
 
 @dataclass(slots=True)
 class OpenCall:
-    """A call of the reply that is being answered, and the id by which the client knows it."""
+    """An unanswered call of the newest reply, and the client's id for it."""
 
     call: ToolCall
     id: str
 
 
 class OpenCalls:
-    """The calls that the client was told of and that have no result yet."""
+    """The calls that were announced to the client and have no result yet."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -96,7 +96,7 @@ class OpenCalls:
         return [tool_calls.started(one.call, one.id, self._folder) for one in found]
 
     def id_of(self, call: ToolCall) -> str:
-        """Return the id of a call; those that are equal are answered in their order."""
+        """Return the id of a call; equal calls are matched in their order."""
         same = [one.id for one in self._open if one.call is call]
         equal = [one.id for one in self._open if one.call == call]
         return (same or equal or [call.id])[0]

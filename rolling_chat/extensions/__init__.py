@@ -1,1 +1,1 @@
-"""What users and projects add to the agent: skills and slash commands of their own. Read here, never run."""
+"""Extensions by users and projects: skills, slash commands and hooks. Read here, never run."""

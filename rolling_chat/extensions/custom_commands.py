@@ -1,4 +1,4 @@
-"""Slash commands that users and projects write: Markdown files, sent with the arguments in their text."""
+"""Slash commands of users and projects: Markdown files, sent with the arguments inserted in their text."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from rolling_chat.text import one_line, printable
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(?::[a-z0-9][a-z0-9_-]*)*")
 _MAX_NAME, _MAX_DESCRIPTION, _MAX_HINT, _MAX_FIELD = 64, 200, 60, 500  # characters
-_MAX_COMMANDS = 200  # of one folder of the user's
-_MAX_SHELL = 20  # commands to run in one text
+_MAX_COMMANDS = 200  # in one of the user's folders
+_MAX_SHELL = 20  # shell commands in one text
 _SHELL = re.compile(r"!`([^`\n]+)`")
 _ARGUMENT = re.compile(r"\$ARGUMENTS\b|\$[1-9](?!\d)")
-_HOLE = "\0"  # where the output of a command goes; no text has one
+_HOLE = "\0"  # placeholder for a shell command's output; no text contains it
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A command's text with its arguments: `parts`, between which the outputs of `shell` go.
+    """A command's text with its arguments: `parts`, between which the outputs of `shell` are inserted.
 
-    What it mentions with `@` is marked.
+    Mentions with `@` are marked.
     """
 
     parts: tuple[str, ...]
     shell: tuple[str, ...]
 
     def joined(self, outputs: Sequence[str]) -> str:
-        """Return the text with what the commands wrote, in which nothing is a mention."""
+        """Return the text with the outputs inserted, in which nothing is a mention."""
         between = (*map(without_marks, outputs), "")
         return "".join(itertools.chain.from_iterable(zip(self.parts, between, strict=True)))
 
@@ -45,8 +45,8 @@ class Expanded:
 class CustomCommand:
     """One command. `source` names its file for the user; `is_own`: it is the user's, not the project's.
 
-    `hint` says what arguments it takes, `model` which model is to answer it. `allowed_tools` are what its
-    author would allow; it allows nothing.
+    `hint` describes its arguments, `model` names the model that should answer it. `allowed_tools` is only its
+    author's suggestion and permits nothing.
     """
 
     name: str
@@ -59,7 +59,7 @@ class CustomCommand:
     allowed_tools: tuple[str, ...] = ()
 
     def expand(self, arguments: str) -> Expanded:
-        """Put the arguments into the text; nothing in them is looked through for places or commands."""
+        """Insert the arguments in the text; placeholders and shell commands in them are not interpreted."""
         arguments = arguments.replace(_HOLE, "")
         words = _split(arguments)
 
@@ -78,14 +78,14 @@ class CustomCommand:
 
 @dataclass(frozen=True, slots=True)
 class CustomCommands:
-    """The commands of one session. `faults` are lines about what is not used."""
+    """The custom commands of one session. `faults` are lines about unusable files."""
 
     all: tuple[CustomCommand, ...] = ()
     faults: tuple[str, ...] = ()
 
 
 def read_custom_commands(trust: FolderTrust, paths: Paths) -> CustomCommands:
-    """Read the user's own commands, and the folder's that are trusted; of one name the nearest wins."""
+    """Read the user's own commands and the folder's trusted ones; on equal names, the nearest wins."""
     found: dict[str, CustomCommand] = {}
     faults: list[str] = []
     for parts, path, source, data in _sources(trust, paths, faults):
@@ -103,7 +103,7 @@ def read_custom_commands(trust: FolderTrust, paths: Paths) -> CustomCommands:
 def _sources(
     trust: FolderTrust, paths: Paths, faults: list[str]
 ) -> Iterator[tuple[Sequence[str], Path, str, bytes | None]]:
-    """Yield the parts of each command's name, its file, that one's name, and what it holds if known."""
+    """Yield each command's name parts, file, name of the file for the user, and content if already read."""
     for folder in paths.commands_dirs:
         files = list(itertools.islice(command_files(folder), _MAX_COMMANDS + 1))
         if len(files) > _MAX_COMMANDS:
@@ -119,7 +119,7 @@ def _sources(
 
 
 def _parse(parts: Sequence[str], data: bytes, source: str, *, is_own: bool) -> CustomCommand:
-    """Raises FrontMatterError."""
+    """Parse a command's file. Raises FrontMatterError."""
     name = ":".join(parts).removesuffix(".md").lower()
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
         raise FrontMatterError(
@@ -142,7 +142,7 @@ def _parse(parts: Sequence[str], data: bytes, source: str, *, is_own: bool) -> C
 
 
 def _shown_list(words: Sequence[str]) -> str:
-    """Return a hint such as `[file]`, which YAML takes for a list."""
+    """Return a hint such as `[file]`, which YAML parsed as a list."""
     return one_line(" ".join(f"[{word}]" for word in words), _MAX_HINT)
 
 

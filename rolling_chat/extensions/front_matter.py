@@ -1,4 +1,4 @@
-"""Markdown files that begin with YAML between two lines of dashes, as skills and commands do."""
+"""Markdown files with YAML front matter, as skills and commands have it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from rolling_chat.confined_files import read_inside
 from rolling_chat.text import normalize_text, one_line, without_controls
 
 MAX_BYTES = 200_000
-"""Of a whole file; what is larger is no text that a model is told."""
+"""The maximum bytes of a whole file; no larger one is meant for a model."""
 
 _MAX_FRONT = 20_000  # characters
-_MAX_BRACKETS = 200  # thousands take a parser of YAML seconds
+_MAX_BRACKETS = 200  # a YAML parser takes seconds for thousands
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _BARE_FIELD = re.compile(r"(?m)^([A-Za-z][\w-]*):[ \t]+([^\s!&*{|>\"'].{0,1100})$")
 
 
 class FrontMatterError(ValueError):
-    """A file that cannot be used; `str()` is why, in a few words."""
+    """A file that cannot be used; `str()` is the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +34,23 @@ class MarkdownFile:
     fields: Mapping[str, object]
     body: str
 
-    def text(self, name: str, most: int) -> str:
-        """Return a field as one line of at most `most` characters; empty for none, and for a table."""
-        return _line(self.fields.get(name), most)
+    def text(self, name: str, max_chars: int) -> str:
+        """Return a field as one line of at most `max_chars` characters; empty if missing or a table."""
+        return _line(self.fields.get(name), max_chars)
 
-    def words(self, name: str, most: int) -> tuple[str, ...]:
-        """Return a field that is a list, or a text with spaces or commas between its items."""
+    def words(self, name: str, max_chars: int) -> tuple[str, ...]:
+        """Return the items of a field that is a list, or a text with spaces or commas between them."""
         value = self.fields.get(name)
         if isinstance(value, list):
-            return tuple(filter(None, (_line(item, most) for item in value)))
-        return tuple(re.findall(r"[^\s,(]+(?:\([^)]*\))?", _line(value, most)))
+            return tuple(filter(None, (_line(item, max_chars) for item in value)))
+        return tuple(re.findall(r"[^\s,(]+(?:\([^)]*\))?", _line(value, max_chars)))
 
-    def table(self, name: str, most: int) -> Mapping[str, str]:
-        """Return a field that is a table of texts; what is nested deeper is left out."""
+    def table(self, name: str, max_chars: int) -> Mapping[str, str]:
+        """Return a field that is a table of texts, without nested values."""
         value = self.fields.get(name)
         if not isinstance(value, dict):
             return MappingProxyType({})
-        lines = {_line(key, most): _line(item, most) for key, item in value.items()}
+        lines = {_line(key, max_chars): _line(item, max_chars) for key, item in value.items()}
         return MappingProxyType({key: line for key, line in lines.items() if key and line})
 
     def flag(self, name: str) -> bool:
@@ -59,7 +59,7 @@ class MarkdownFile:
 
 
 def read_regular_file(path: Path) -> bytes:
-    """Read a file of the user's own, wherever a link leads. Raises FrontMatterError."""
+    """Read one of the user's own files, even through a symlink. Raises FrontMatterError."""
     try:
         real = path.resolve(strict=True)
         return read_inside(real, real.parent, MAX_BYTES + 1)
@@ -87,7 +87,7 @@ def _fields(front: str) -> Mapping[str, object]:
     try:
         found = _load(front)
     except FrontMatterError:
-        # many files in use have a bare text with a colon in it, or `[a] [b]`
+        # many real files have an unquoted text with a colon, or `[a] [b]`
         quoted = _BARE_FIELD.sub(_quoted, front)
         if quoted == front:
             raise
@@ -100,7 +100,7 @@ def _fields(front: str) -> Mapping[str, object]:
 
 
 def _quoted(match: re.Match[str]) -> str:
-    """Quote the value of a field that is no YAML by itself."""
+    """Quote the value of a field unless it is valid YAML."""
     try:
         _load(match[0])
     except FrontMatterError:
@@ -122,11 +122,11 @@ def _load(front: str) -> object:
         raise FrontMatterError(f"its front matter is broken: {one_line(str(error), 100)}") from None
 
 
-def _line(value: object, most: int) -> str:
+def _line(value: object, max_chars: int) -> str:
     match value:
         case bool():
             return "true" if value else "false"
         case str() | int() | float() | date():
-            return one_line(normalize_text(str(value)), most)
+            return one_line(normalize_text(str(value)), max_chars)
         case _:
             return ""

@@ -1,4 +1,4 @@
-"""The hooks of a session: those of the user's settings, then those of the project's `.agents/hooks.json`."""
+"""The hooks of a session: those in the user's settings, then those in the project's `.agents/hooks.json`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rolling_chat.settings.project_files import FileKind
 from rolling_chat.settings.trust import FolderTrust, TrustedFile
 from rolling_chat.text import one_line, printable
 
-_MAX_HOOKS = 50  # of one event that a project has
+_MAX_HOOKS = 50  # a project's hooks per event
 _MAX_FAULTS = 10
 _MAX_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Hooks by event, in the order in which they run. `faults` are lines about what is not used."""
+    """Hooks by event, in the order in which they run. `faults` are lines about unusable hooks."""
 
     by_event: Mapping[str, tuple[Hook, ...]] = field(default_factory=lambda: MappingProxyType({}))
     faults: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Hooks:
 
 
 def read_hooks(settings: HookSettings, trust: FolderTrust) -> Hooks:
-    """Return the hooks of the settings, and those of the folder's own files that are trusted."""
+    """Return the hooks of the settings and of the folder's trusted files."""
     found: dict[str, list[Hook]] = {event: list(map(read_hook, getattr(settings, event))) for event in EVENTS}
     faults: list[str] = []
     for file in trust.contents(FileKind.HOOKS):
@@ -81,7 +81,7 @@ def _read_group(group: Any, what: str, faults: list[str]) -> Iterator[Hook]:
 
 
 def _read_one(one: Any, matcher: object) -> Hook:
-    """Raises ValueError; fields that mean nothing here are passed over, for other agents may know them."""
+    """Read one hook, ignoring unknown fields, which may be other agents'. Raises ValueError."""
     if not isinstance(one, dict):
         raise ValueError("it is no table")
     if one.get("type", "command") != "command":

@@ -1,6 +1,6 @@
-"""Skills: folders with a `SKILL.md`, in the format of agentskills.io, that tell a model how to do a task.
+"""Skills: folders with a `SKILL.md`, in the format of agentskills.io, with instructions for a task.
 
-Every request names them with their descriptions; the text below is read when one is used.
+Every request lists them with their descriptions; the model reads the text of a skill only to use it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.text import exact, printable
 
 MAX_LISTED = 16_000
-"""Characters of the list of skills in a request; in a small window fewer."""
+"""The maximum characters of the list of skills in a request; fewer in a small window."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_MAX_NAME, _MAX_DESCRIPTION, _MAX_FIELD = 64, 1_024, 500  # as the format has them
-_MAX_SKILLS = 200  # of one folder of the user's
-_MAX_FILES, _MAX_DEPTH = 100, 4  # of a skill, that are named to the model
+_MAX_NAME, _MAX_DESCRIPTION, _MAX_FIELD = 64, 1_024, 500  # the format's own limits
+_MAX_SKILLS = 200  # in one of the user's folders
+_MAX_FILES, _MAX_DEPTH = 100, 4  # of a skill's files that are named to the model
 _HEAD = (
     "You have skills: instructions for particular tasks. Before a task that one of them is about, call "
     "skill(name), and follow what it says."
@@ -34,10 +34,11 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. `folder` is without symlinks, `text` what the model is told when it uses the skill.
+    """One skill. `folder` is resolved, `text` are the instructions for a model that uses the skill.
 
-    `source` names the file for the user. `is_own`: it is the user's, not the project's. One that is not
-    `for_model` is used by the user alone. `allowed_tools` are what its author would allow; it allows nothing.
+    `source` names the file for the user. `is_own`: it is the user's, not the project's. A skill that is not
+    `for_model` can only be used by the user. `allowed_tools` is only its author's suggestion and permits
+    nothing.
     """
 
     name: str
@@ -53,11 +54,11 @@ class Skill:
     metadata: Mapping[str, str] | None = None
 
     def row(self, *, is_short: bool = False) -> str:
-        """The line that names the skill in every request."""
+        """Return the line that lists the skill in every request."""
         return f"- {self.name}" if is_short else f"- {self.name}: {self.description}"
 
     def told(self) -> str:
-        """Return what the model reads of a skill that is used: its text, and the names of its other files."""
+        """Return the text for a model that uses the skill: its instructions, and its other files' names."""
         files = list(itertools.islice(_files_of(self.folder), _MAX_FILES + 1))
         more = ", and more" if len(files) > _MAX_FILES else ""
         named = ", ".join(exact(name) for name in files[:_MAX_FILES])
@@ -68,11 +69,11 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Skills:
-    """The skills of one session. `faults` are lines about what is not used as it stands."""
+    """The skills of one session. `faults` are lines about skills that are not used or not fully listed."""
 
     all: tuple[Skill, ...] = ()
     faults: tuple[str, ...] = ()
-    listed: tuple[tuple[Skill, str], ...] = ()  # those that requests name, and how
+    listed: tuple[tuple[Skill, str], ...] = ()  # the skills listed in requests, with their lines
 
     def find(self, name: str) -> Skill | None:
         """Return the skill of that name, if any."""
@@ -80,7 +81,7 @@ class Skills:
 
     @property
     def text(self) -> str:
-        """What of the system prompt they are; empty for none."""
+        """The skills' part of the system prompt; empty if none is listed."""
         return "\n".join([_HEAD, *(row for _, row in self.listed)]) if self.listed else ""
 
     @property
@@ -89,10 +90,10 @@ class Skills:
         return tuple(skill.folder for skill in self.all)
 
 
-def read_skills(trust: FolderTrust, paths: Paths, most: int = MAX_LISTED) -> Skills:
-    """Read the user's own skills, and those of the folder that are trusted; of one name the nearest wins.
+def read_skills(trust: FolderTrust, paths: Paths, max_chars: int = MAX_LISTED) -> Skills:
+    """Read the user's own skills and the folder's trusted ones; on equal names, the nearest wins.
 
-    The list in a request takes at most `most` characters: descriptions are left out of the last ones.
+    The list in a request takes at most `max_chars` characters; the last skills may lose their descriptions.
     """
     found: dict[str, Skill] = {}
     faults: list[str] = []
@@ -107,12 +108,12 @@ def read_skills(trust: FolderTrust, paths: Paths, most: int = MAX_LISTED) -> Ski
         found.pop(skill.name, None)
         found[skill.name] = skill
     skills = tuple(sorted(found.values(), key=lambda skill: skill.name))
-    listed = tuple(_listed([skill for skill in skills if skill.for_model], most, faults))
+    listed = tuple(_listed([skill for skill in skills if skill.for_model], max_chars, faults))
     return Skills(skills, tuple(faults), listed)
 
 
 def _sources(trust: FolderTrust, paths: Paths, faults: list[str]) -> Iterator[tuple[Path, str, bytes | None]]:
-    """Yield the file of each skill, its name for the user, and what it holds if that is known already."""
+    """Yield each skill's file, its name for the user, and its content if already read."""
     for folder in paths.skills_dirs:
         files = list(
             itertools.islice((path for path in skill_files(folder) if path.exists()), _MAX_SKILLS + 1)
@@ -125,7 +126,7 @@ def _sources(trust: FolderTrust, paths: Paths, faults: list[str]) -> Iterator[tu
 
 
 def _parse(path: Path, data: bytes, source: str, *, is_own: bool) -> Skill:
-    """Raises FrontMatterError."""
+    """Parse a skill's file. Raises FrontMatterError."""
     file = parse_markdown(data)
     name = file.text("name", 200) or path.parent.name
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
@@ -151,7 +152,7 @@ def _parse(path: Path, data: bytes, source: str, *, is_own: bool) -> Skill:
 
 
 def _require_apart(skill: Skill, trust: FolderTrust) -> None:
-    """Refuse a project's skill whose folder is more than a skill: the model may read all that is in one.
+    """Refuse a project's skill whose folder has other contents: the model may read all of that folder.
 
     Raises FrontMatterError.
     """
@@ -161,11 +162,11 @@ def _require_apart(skill: Skill, trust: FolderTrust) -> None:
         raise FrontMatterError("its folder is a link to one that holds more than the skill")
 
 
-def _listed(skills: Sequence[Skill], most: int, faults: list[str]) -> Iterator[tuple[Skill, str]]:
-    """Yield the skills that a request names, and how: the names of all go before the description of any."""
+def _listed(skills: Sequence[Skill], max_chars: int, faults: list[str]) -> Iterator[tuple[Skill, str]]:
+    """Yield the skills to list in a request, with their lines; all names have priority over descriptions."""
     sizes = itertools.accumulate(len(skill.row(is_short=True)) + 1 for skill in skills)
-    named = [skill for skill, size in zip(skills, sizes, strict=True) if size <= most]
-    room = most - sum(len(skill.row(is_short=True)) + 1 for skill in named)
+    named = [skill for skill, size in zip(skills, sizes, strict=True) if size <= max_chars]
+    room = max_chars - sum(len(skill.row(is_short=True)) + 1 for skill in named)
     short = 0
     for skill in named:
         more = len(skill.row()) - len(skill.row(is_short=True))
@@ -173,7 +174,7 @@ def _listed(skills: Sequence[Skill], most: int, faults: list[str]) -> Iterator[t
         short += is_short
         room -= 0 if is_short else more
         yield skill, skill.row(is_short=is_short)
-    because = f"all together take at most {most:,} characters of a request"
+    because = f"all together take at most {max_chars:,} characters of a request"
     if short:
         faults.append(f"{plural(short, 'skill')} without the description in requests: {because}.")
     if len(named) < len(skills):
@@ -181,7 +182,7 @@ def _listed(skills: Sequence[Skill], most: int, faults: list[str]) -> Iterator[t
 
 
 def _files_of(folder: Path, depth: int = 0) -> Iterator[str]:
-    """Yield the names of the files in a skill's folder but `SKILL.md`, by name; no link is followed."""
+    """Yield the sorted names of files in a skill's folder, except `SKILL.md`; follows no symlinks."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(itertools.islice(entries, 10 * _MAX_FILES), key=lambda entry: entry.name)
