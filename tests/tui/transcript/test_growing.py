@@ -49,7 +49,7 @@ def test_a_paragraph_that_grows_is_drawn_as_afresh(
 ) -> None:
     text = "".join(parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_WORTH", 1)
+        patch.setattr(module, "_MIN_SETTLED", 1)
         grow(text, kind, width, [step] * (len(text) // step + 1))
 
 

@@ -59,7 +59,7 @@ def test_what_settled_is_not_drawn_again_when_more_comes() -> None:
 
 
 def test_lines_that_nobody_looked_at_for_long_are_let_go_and_drawn_again() -> None:
-    cache = LineCache(most=50)
+    cache = LineCache(max_lines=50)
     layout = _layout(Item("a", Kind.ASSISTANT, LONG), cache)
     lines = _lines(layout)
     kept = sum(len(piece.lines or ()) for piece in layout.pieces)
