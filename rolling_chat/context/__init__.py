@@ -1,7 +1,7 @@
-"""Plan every request to a model so that it fits the context window.
+"""Plan every model request so that it fits the context window.
 
-It is also a library: plain OpenAI-format dictionaries in and out, nothing heavier than tiktoken. The public
-names are imported when they are first used.
+The package is also a library: it takes and returns plain OpenAI-format dictionaries and needs nothing heavier
+than tiktoken. Public names are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The band around the estimate of a prompt, which 99 % of the true counts lie in.
+"""An interval around a prompt's estimated size that contains 99 % of the true counts.
 
-What the model has counted is known. After a trim it is a sum of shares, and a little less certain. What it
-reported of a reply is nearly so. The rest is estimated: its upper end goes by the bound, its lower end by
-how far below their estimate the recorded requests of a family lie. `tests/benchmarks/band.py` measures it.
+Tokens that the model has counted are certain; after a trim they are sums of shares and slightly less certain.
+A reply's reported size is nearly certain. Everything else is estimated: its upper end comes from the bound,
+its lower end from how far recorded requests of the model family fell below their estimates
+(`tests/benchmarks/band.py`).
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from typing import NamedTuple
 from rolling_chat.context.measured_sizes import reply_bound
 from rolling_chat.context.prompt_items import Fixed, PromptItem, Sizes
 
-# The least that was recorded, as a share of the estimate: of a tokenizer that is known exactly, of one that
-# another stands for, and of one that nothing is known of, whose estimate is a bound.
+# The smallest recorded share of the estimate: for a tokenizer that is known exactly, for one approximated by
+# another, and for an unknown one, whose estimate is a bound.
 _LEAST_EXACT, _LEAST_NEAR, _LEAST_UNKNOWN = 0.88, 0.65, 0.4
-# The bound of a text goes by the largest ratio so far; the next one may be half as far above it again.
-# Of a tokenizer that nothing is known of, and that a few replies have told of, it may be three times as far.
+# A text's bound follows the largest ratio so far. The next ratio may lie 1.5 times as far above the estimate
+# as the bound does; 3 times as far if the tokenizer is unknown and not enough replies have been measured.
 _BEYOND_BOUND, _BEYOND_UNKNOWN = 1.5, 3.0
-# A reply comes back as so much of what was reported of it, or up to `reply_bound`.
+# A reply comes back as this share of its reported size, or as `reply_bound` at most.
 _LEAST_REPLY, _MOST_REPLY = 0.88, 1.03
-# Tokens of framing by which a message and a call may differ from what is known of them.
+# Tokens of framing by which a message and a call may differ from their known size.
 _MESSAGE, _CALL = 12, 48
-# Of a first request, for what the provider adds.
+# Tokens that a provider may add to a first request.
 _REQUEST = 64
-# The shares of a group's count are estimates: what is left of it after a trim may be off by so much.
+# A group's count is split by estimates, so the part that remains after a trim may be off by this share.
 _AFTER_TRIM = 0.04
 
 
 class Band(NamedTuple):
-    """Hold by how many tokens the true count may lie below and above the estimate.
+    """How far the true count may lie below and above an estimate, in tokens.
 
-    `spread` is the share by which the estimate of one more text may be off.
+    `spread` is the largest relative error of the estimate of additional text.
     """
 
     below: int
@@ -42,7 +43,7 @@ class Band(NamedTuple):
 
 
 def band_around(items: Iterable[PromptItem], fixed: Fixed, sizes: Sizes) -> Band:
-    """Return the band of a prompt with these items; `fixed` is the size of system message and tools."""
+    """Return the band of a prompt with `items`; `fixed` is the size of the system message and the tools."""
     low, high = _ratios(sizes)
     below, above = _of_fixed(fixed, sizes, low)
     known = 0
@@ -59,10 +60,10 @@ def band_around(items: Iterable[PromptItem], fixed: Fixed, sizes: Sizes) -> Band
 
 
 def _ratios(sizes: Sizes) -> tuple[float, float]:
-    """The least and the most that a text may take, as shares of its estimate."""
+    """Return the smallest and the largest true size of a text, as shares of its estimate."""
     family, calibration = sizes.bound.family, sizes.config.calibration
     high = max(1.0, sizes.bound.prior / family.factor / calibration.estimate)
-    if sizes.estimate != sizes.bound:  # it was chosen by name, or registered: nothing is known of it
+    if sizes.estimate != sizes.bound:  # chosen by name or registered: its accuracy is unknown
         return _LEAST_UNKNOWN, high
     if not family.encoding:
         least = _LEAST_UNKNOWN
@@ -85,7 +86,7 @@ def _of_fixed(fixed: Fixed, sizes: Sizes, low: float) -> tuple[float, float]:
 def _of_item(item: PromptItem, sizes: Sizes, low: float) -> tuple[float, float]:
     framing = _MESSAGE + _CALL * len(item.message.tool_calls)
     if item.index >= 0 and sizes.measured.find_reply(item.index, item.message) is not None:
-        # it may hold hidden reasoning, or leave out a part: our own estimate is never outside
+        # it may include hidden reasoning or omit a part, so the interval always includes our own estimate
         own, _ = sizes.estimated(item.message)
         least = min(_LEAST_REPLY * item.tokens, low * own)
         most = max(min(item.bound, reply_bound(item.message, math.ceil(_MOST_REPLY * item.tokens))), own)

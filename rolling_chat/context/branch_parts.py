@@ -1,8 +1,9 @@
-"""The parts of a long branch that a prompt has to look at, so that it costs what it sends and no more.
+"""Select the parts of a long branch that a prompt must read, so that planning costs what the prompt sends.
 
-What was omitted before is not looked at again, but for the turns of which something is still sent. What no
-plan has decided yet, and what is far beyond the history window, is omitted unseen. With rolling off, where
-all is sent or nothing, the newest part tells that nothing can be: the size of the rest is inferred from it.
+Messages omitted earlier are not read again, except in turns of which something is still sent. Undecided
+messages far beyond the history window are omitted unread. With rolling off, where everything is sent or
+nothing, the newest part is enough to show that the branch cannot fit; the size of the rest is inferred from
+it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.turns import is_same_turn, opens_with_system, role_of
 from rolling_chat.messages import JsonObject, Message
 
-# Messages: to leave out fewer saves nothing that is felt, and a branch without gaps is looked at in one go.
+# Messages: skipping fewer saves nothing noticeable, and a branch without gaps is read in one pass.
 MIN_SKIPPED = 500
 
 Branch = Sequence[Message | JsonObject]
@@ -22,9 +23,9 @@ Branch = Sequence[Message | JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """Hold the messages that are sent, if anything is, and were not looked at: indexes `first` to `stop`.
+    """Messages `first` to `stop` that were not read, with sizes extrapolated from those that were.
 
-    `tokens`, `bound` and `turns` are those of as many messages like the ones that were looked at.
+    They would be sent if the prompt could be sent at all.
     """
 
     first: int = 0
@@ -42,9 +43,9 @@ NOTHING_INFERRED = Inferred()
 
 
 def parts_with_gaps(given: Branch, first: int, omitted: IndexRanges) -> list[range]:
-    """Return the turns from index `first` on of which something is not omitted, and the last turn.
+    """Return the ranges of turns from index `first` on that still have messages to send, and the last turn.
 
-    Turns that follow each other are one part. All of it is one where little was omitted.
+    Adjacent turns are merged into one range. If little was omitted, the result is one range.
     """
     end = len(given)
     if first >= end:
@@ -64,12 +65,12 @@ def parts_with_gaps(given: Branch, first: int, omitted: IndexRanges) -> list[ran
 
 
 def is_far_beyond(given: Branch, first: int, omitted: IndexRanges, most: int) -> bool:
-    """Return whether far more than `most` messages from `first` on are not omitted."""
+    """Return whether far more than `limit` messages from index `first` on are not omitted."""
     return _count(omitted, first, len(given)) > 2 * max(most, MIN_SKIPPED)
 
 
 def newest_turns(given: Branch, first: int, omitted: IndexRanges, most: int) -> int:
-    """Return where the newest turns begin that have at most `most` messages; the one that runs is not one."""
+    """Return where the newest turns with at most `limit` messages begin, not counting a running turn."""
     end = cut = turn_start(given, len(given) - 1, first)
     if not _runs(given):
         end = len(given)
@@ -87,7 +88,7 @@ def _count(omitted: IndexRanges, first: int, stop: int) -> int:
 
 
 def newest_beyond(given: Branch, first: int, size: Callable[[Message | JsonObject], int], most: int) -> int:
-    """Return where the newest turns begin that have more than `most` tokens; `first` if all have less."""
+    """Return the start index of the newest turns that exceed `max_tokens`; `first` if all turns fit."""
     total, index = 0, len(given)
     while index > first:
         index -= 1
@@ -98,27 +99,27 @@ def newest_beyond(given: Branch, first: int, size: Callable[[Message | JsonObjec
 
 
 def first_request(given: Branch, first: int, excluded: Set[int]) -> int:
-    """Return the index of the first request from `first` on that is sent; -1 if there is none."""
+    """Return the index of the first user request from `first` on that is sent; -1 if there is none."""
     requests = (index for index in range(first, len(given)) if index not in excluded)
     return next((index for index in requests if role_of(given[index]) not in {"assistant", "tool"}), -1)
 
 
 def turn_start(given: Branch, index: int, first: int) -> int:
-    """Return where the turn of the message at `index` begins, not before `first`."""
+    """Return the start index of the turn that contains the message at `index`, but at least `first`."""
     while index > first and not _begins_turn(given, index):
         index -= 1
     return index
 
 
 def turn_end(given: Branch, index: int) -> int:
-    """Return the index of the first message from `index` on that begins a turn; the end if there is none."""
+    """Return the first index from `index` on at which a turn begins; the end of the branch if none does."""
     while index < len(given) and not _begins_turn(given, index):
         index += 1
     return index
 
 
 def _begins_turn(given: Branch, index: int) -> bool:
-    """Does a turn begin here whatever came before? What was sent into a turn may begin one as well."""
+    """Return whether a turn begins here regardless of what came before; false for one sent into a turn."""
     message = given[index]
     if role_of(message) in {"assistant", "tool"} or is_same_turn(message):
         return False
@@ -126,7 +127,7 @@ def _begins_turn(given: Branch, index: int) -> bool:
 
 
 def _runs(given: Branch) -> bool:
-    """Is the last turn still to be answered?"""
+    """Return whether the last turn is still waiting for its answer."""
     last = given[-1]
     return role_of(last) != "assistant" or bool(_calls(last))
 

@@ -1,4 +1,4 @@
-"""The division of the window for one request."""
+"""Divide the context window for one request."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.families import get_context_limit
 
-_MIN_HISTORY_CAP = 20_000  # tokens: a tenth of 200,000, and what it is below
+_MIN_HISTORY_CAP = 20_000  # tokens: a tenth of a window of 200,000; smaller windows use it too
 SMALLEST_RESERVE = 256
-_SMALL_RESERVES = (512, SMALLEST_RESERVE)  # tokens for the answer, before a request is refused
+_SMALL_RESERVES = (512, SMALLEST_RESERVE)  # tokens for the answer, tried in order before a request is refused
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The division of a model's window into floor, history, reserve and margin, in tokens.
 
-    `system` and `tools` are upper bounds, for the hard rule is tested with bounds. `available` (A)
-    is what is left for history and the current turn; `history` (H) is what history may take of it.
+    `system` and `tools` are upper bounds, because the hard rule compares bounds. `available` (A) is the room
+    left for history and the current turn; `history` (H) is the part of it that history may use.
     """
 
     window: int
@@ -48,8 +48,8 @@ class Budget:
 def divide_window(config: ContextConfig, model: str | None, *, system: int, tools: int) -> Budget:
     """Divide the window of `model` under `config`; `system` and `tools` are bounds in tokens.
 
-    R is the reserve asked for, but never more than a third of the window or than the model can
-    answer. With a limit of the provider's on input alone, the prompt's room is held to it as well.
+    The reserve R is the configured one, capped at a third of the window and at the model's output limit.
+    If the provider limits input separately, the room for the prompt stays within that limit too.
     """
     window = config.max_context_tokens or get_context_limit(model)
     reserve, margin = reserve_and_margin(config, window)
@@ -61,9 +61,9 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
 
 
 def history_cap(config: ContextConfig, window: int) -> int:
-    """Return what history may take of a window, in tokens; 0: all that is available.
+    """Return the most tokens that history may use of a window; 0 for all that is available.
 
-    "auto" is a tenth of the window: rolling is to begin where it is worth it, with a million tokens, too.
+    "auto" is a tenth of the window, so that rolling begins where it pays off, even with a million tokens.
     """
     match config.max_history_tokens:
         case int() as cap:
@@ -75,7 +75,7 @@ def history_cap(config: ContextConfig, window: int) -> int:
 def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
     """Return the reserve and the margin of a window, in tokens.
 
-    They are rounded together, so that what is left for the prompt never shrinks as the window grows.
+    They are rounded together, so that the room for the prompt never shrinks as the window grows.
     """
     wanted = min(config.reserved_output_tokens, window / 3)
     if config.max_output_tokens:
@@ -85,9 +85,9 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
 
 
 def with_smaller_reserves(config: ContextConfig, window: int) -> Iterator[ContextConfig]:
-    """Yield `config` with ever less room for the answer, for a request that would be refused otherwise.
+    """Yield `config` with smaller and smaller reserves, for a request that would be refused otherwise.
 
-    A short answer is worth more than none: of a window of 4,096 tokens the reserve is a third.
+    A short answer is better than none: in a window of 4,096 tokens the reserve takes up a third.
     """
     reserve, _ = reserve_and_margin(config, window)
     for smaller in _SMALL_RESERVES:
@@ -96,7 +96,7 @@ def with_smaller_reserves(config: ContextConfig, window: int) -> Iterator[Contex
 
 
 def window_budget(config: ContextConfig, window: int | None = None) -> Budget:
-    """Return window, reserve and margin of a model, or of the configured window."""
+    """Return the window, reserve and margin; `window` defaults to the configured one."""
     window = config.max_context_tokens if window is None else window
     return Budget(window, *reserve_and_margin(config, window))
 

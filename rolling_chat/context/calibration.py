@@ -1,15 +1,16 @@
 """Correct token estimates by the usage that a model reports.
 
-A *group* is what was added between two requests with the same prefix, so that reported minus reported
-is its count. Ratios are reported tokens over our plain estimate. The middle one corrects the estimate, the
-largest one the upper bound. One pair of ratios a model serves: what was sent is measured and no longer
-estimated (see `confirm_count`), so ratios are only asked for what was added since, and ratios by kind of
-content brought nothing there.
+A *group* is the material added between two requests with the same prefix, so its count is the difference of
+the two reports. A ratio is reported tokens over our plain estimate. The median ratio corrects the estimate,
+the largest one the upper bound. One pair of ratios per model is enough: whatever was sent has been measured
+(see `confirm_count`), so ratios apply only to what was added since. Ratios by kind of content did not improve
+on that.
 
-The first request of a conversation is a group as a whole, and says two things at once: how the messages
-count, and what system message, tools and the provider's own additions take. Its surplus goes to the larger of
-the two. So tools that are sent more shortly than their JSON do not make prose cheaper, and a provider's
-preamble does not make it dearer; and the next conversation begins with the right size of what is fixed.
+The first request of a conversation is one group, and its count mixes two unknowns: how the messages count,
+and the size of the system message, the tools and the provider's own additions. The surplus is attributed to
+the larger part. Tools that are sent in a shorter form than their JSON therefore do not make prose look
+cheaper, a provider's preamble does not make it look more expensive, and the next conversation starts with the
+right fixed size.
 """
 
 from __future__ import annotations
@@ -22,37 +23,37 @@ from typing import NamedTuple
 from rolling_chat.messages import Json
 
 KEPT_GROUPS = 64
-# Until so many groups are known the family's prior holds as well.
+# The family's prior stays in effect until this many groups are known.
 GROUPS_TO_TRUST = 8
-# A ratio beyond these is no count of this text: a sum of several requests, bytes, somebody else's.
+# A ratio outside this range is not a count of this text: a sum of several requests, bytes, another prompt.
 MIN_RATIO, MAX_RATIO = 0.3, 6.0
-# The most that a provider adds to a request unasked (Command A with reasoning: 1,380 tokens).
+# The largest preamble that a provider adds to a request unasked (Command A with reasoning: 1,380 tokens).
 MAX_PREAMBLE = 2_000
-# What of a first request's surplus may be a preamble and no ratio, when the bound of prose is taken from it.
+# The part of a first request's surplus that may be a preamble, ignored when it bounds the ratio of prose.
 _LIKELY_PREAMBLE = 500
-# Of a smaller first request, in estimated tokens, a preamble may be the most.
+# In a first request of fewer estimated tokens, a preamble may outweigh everything else.
 _MIN_WHOLE_TOKENS = 200
-# How many first requests are kept, and how many must agree before they bring a bound down.
+# How many first requests are kept, and how many must agree before they lower a bound.
 _KEPT_WHOLES, _WHOLES_TO_TRUST = 16, 3
-# First requests whose fixed parts differ by less, in estimated tokens and as a share, speak of the same one.
+# First requests whose fixed parts differ by less, in estimated tokens or as a share, describe the same one.
 _NEAR_TOKENS, _NEAR_SHARE = 64, 0.05
-# The least that messages or tools take of their estimate, where a bound is at stake.
+# The smallest share of their estimate that messages or tools are assumed to take in a bound.
 _LEAST_SHARE = 0.5
-# Of a few tokens framing is the most, and says nothing about the next thousand.
+# A smaller group is mostly framing and says nothing about the next thousand tokens.
 _MIN_GROUP_TOKENS = 32
-# The largest of a few is rarely the largest of all: what is still to come gets this much on top, divided
-# by how many are known.
+# The largest of a few ratios is rarely the largest of all: it is raised by this share, divided by the number
+# of ratios.
 _UNSEEN = 0.25
-# Caps on results are taken in steps, for what was cut must not be cut anew at every reply.
+# Caps on results change in steps of this factor, so that results are not cut again after every reply.
 _SHAPE_STEP = 1.5
-# The safety margin once this many replies were counted, as a share of the window, unless it was set.
+# The safety margin after this many counted replies, as a share of the window, unless the user set one.
 _MEASURED_MARGIN, _REPLIES_TO_MEASURE = 0.02, 3
 
 
 class Group(NamedTuple):
-    """Hold the estimated and the reported size of what was added to a prompt, in tokens.
+    """The estimated and the reported size of an addition to a prompt, in tokens.
 
-    Of a whole first request `fixed` is the estimate of system message, tools and the provider's additions.
+    For a whole first request, `fixed` is the estimate of system message, tools and the provider's additions.
     """
 
     estimated: int
@@ -61,7 +62,7 @@ class Group(NamedTuple):
 
     @property
     def is_plausible(self) -> bool:
-        """Return whether both can be counts of the same text, in a whole request beside a preamble."""
+        """Whether both sizes can be counts of the same text, allowing for a preamble in a whole request."""
         if self.estimated <= 0:
             return False
         preamble = MAX_PREAMBLE if self.fixed else 0
@@ -73,19 +74,19 @@ class Group(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """Return the estimate of what is not fixed."""
+        """The estimate of the messages alone, without the fixed part."""
         return self.estimated - self.fixed
 
 
 class FixedPart(NamedTuple):
-    """Hold what goes with every request beside its messages: estimated, measured, at most, in tokens."""
+    """The part of every request that is not messages, in tokens: estimated, measured and upper bound."""
 
     estimated: int
     tokens: int
     most: int
 
     def at(self, estimated: int, ratio: float, bound: float) -> FixedPart:
-        """Return the part if its plain estimate were another: `ratio` and `bound` are of what is added."""
+        """Return the part for another plain estimate; `ratio` and `bound` apply to the difference."""
         more = estimated - self.estimated
         if more < 0:
             tokens = math.ceil(self.tokens * estimated / self.estimated)
@@ -96,13 +97,13 @@ class FixedPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Hold the factors that correct a model family's plain token estimate.
+    """Factors that correct a model family's plain token estimate.
 
-    `estimate` makes the best estimate. `bound` makes the upper bound; 0 where nothing is known, and
-    never below the family's prior until `is_trusted`. `shape` is the coarse estimate that caps on tool
-    results go by. `replies` is how many reported a count, and `tries` how many requests it answered or
-    refused without one while nothing was known. `fixed` is what first requests of conversations said of
-    system message and tools, newest last. `least` is the smallest ratio, 0 where nothing is known.
+    `estimate` yields the best estimate. `bound` yields the upper bound: 0 if nothing is known, and at least
+    the family's prior until `is_trusted`. `shape` is the coarse factor that caps on tool results use.
+    `replies` counts the replies that reported usage, `tries` the requests that were answered or refused
+    without a count while nothing was known. `fixed` lists what first requests revealed about system message
+    and tools, newest last. `least` is the smallest ratio, 0 if nothing is known.
     """
 
     estimate: float = 1.0
@@ -116,14 +117,14 @@ class Calibration:
 
     @property
     def knows_nothing(self) -> bool:
-        """Return whether the model has neither answered nor refused yet."""
+        """Whether the model has neither answered nor refused yet."""
         return not self.replies and not self.tries
 
     def fixed_part(self, estimated: int, bound: int) -> FixedPart | None:
         """Return the size of system message and tools whose plain estimate is `estimated`; None if unknown.
 
-        It is the middle of what was measured nearest to it. `bound` is their bound as if nothing were known,
-        which holds until enough first requests agree.
+        It is the median of the measurements nearest to it. `bound` is their bound without any measurement; it
+        stays in effect until enough first requests agree.
         """
         if not self.fixed or estimated <= 0:
             return None
@@ -151,10 +152,10 @@ NOT_CALIBRATED = Calibration()
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Collect a model's last 64 pairs of estimated and reported sizes, and its last 16 first requests.
+    """A model's last 64 pairs of estimated and reported sizes, and its last 16 first requests, oldest first.
 
-    Both oldest first. Of first requests only those are kept whose larger part is what is fixed.
-    `is_miscounted`: the provider refused a prompt as too long that it had counted as small enough.
+    Only first requests whose fixed part is the larger one are kept. `is_miscounted` means that the provider
+    refused a prompt as too long although its own count had said that it fits.
     """
 
     groups: tuple[Group, ...] = ()
@@ -185,13 +186,13 @@ class Measurements:
         return replace(self, groups=groups, replies=replies, shape=shape)
 
     def counted(self) -> Measurements:
-        """Return the measurements of a model whose provider counts prompts, which needs no more replies."""
+        """Return the measurements of a model whose provider counts prompts, so that no replies are needed."""
         return replace(self, replies=max(self.replies, _REPLIES_TO_MEASURE))
 
     @property
     def calibration(self) -> Calibration:
         """Compute the correction factors from the groups, and the fixed parts from first requests."""
-        # of prose a whole request only says what a preamble cannot explain
+        # a whole request says about prose only what a preamble cannot explain
         wholes = [whole.reported / (whole.estimated + _LIKELY_PREAMBLE) for whole in self.wholes]
         ratios = [*(group.reported / group.estimated for group in self.groups), *wholes]
         if not ratios:
@@ -210,7 +211,7 @@ class Measurements:
 
     @property
     def _without_preamble(self) -> Sequence[Group]:
-        """What first requests say of prose while nothing else does: only what makes it dearer."""
+        """First requests as evidence about prose while there is no other; only those that raise its ratio."""
         large = (whole for whole in self.wholes if whole.estimated >= _MIN_WHOLE_TOKENS)
         rest = [Group(one.estimated, max(one.estimated, one.reported - _LIKELY_PREAMBLE)) for one in large]
         return rest or [Group(1, 1)]
@@ -228,7 +229,7 @@ class Measurements:
 
     @classmethod
     def from_json(cls, data: Json) -> Measurements:
-        """Read measurements from JSON; ignore what is not a measurement."""
+        """Read measurements from JSON; ignore invalid entries."""
         if not isinstance(data, dict):
             return cls()
         groups = tuple(filter(None, map(_group, _list(data.get("groups")))))
@@ -246,7 +247,7 @@ class Measurements:
 
 
 def _fixed_part(whole: Group, ratio: float) -> FixedPart:
-    """Return what is left of a first request without its messages, which count at `ratio`."""
+    """Return the fixed part of a first request, given that its messages count at `ratio`."""
     least = max(1, math.ceil(whole.fixed * MIN_RATIO))
     tokens = max(least, whole.reported - math.ceil(whole.messages * ratio))
     return FixedPart(whole.fixed, tokens, max(tokens, whole.reported - int(whole.messages * _LEAST_SHARE)))
@@ -262,7 +263,7 @@ def _least(groups: Sequence[Group]) -> float:
 def _middle(groups: Sequence[Group]) -> float:
     ratios = sorted(group.reported / group.estimated for group in groups)
     half = len(ratios) // 2
-    # not statistics.median: its import is a quarter of this package's
+    # not statistics.median: importing it takes a quarter of this package's import time
     return round((ratios[half] + ratios[~half]) / 2, 2)
 
 
@@ -289,5 +290,5 @@ def _list(data: Json) -> list[Json]:
 
 
 def safety_margin(configured: float, *, is_set: bool, replies: int) -> float:
-    """Return the safety margin as a share of the window, which shrinks after a few measured replies."""
+    """Return the safety margin as a share of the window; it shrinks after a few measured replies."""
     return configured if is_set or replies < _REPLIES_TO_MEASURE else min(configured, _MEASURED_MARGIN)

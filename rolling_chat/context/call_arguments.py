@@ -1,4 +1,4 @@
-"""Shorten the long arguments of answered tool calls, and keep them valid JSON."""
+"""Shorten the long arguments of answered tool calls while keeping them valid JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.tool_results import truncate_text
 from rolling_chat.messages import Json, Message, ToolCall
 
-# What a call's arguments may keep once it was answered: enough to see what it was, in tokens.
+# Tokens that the arguments of an answered call may keep: enough to recognize the call.
 KEPT_ARGUMENT_TOKENS = 150
 _ATTEMPTS = 8
 
-# Reasoning that its maker signed is refused when any part of its message was changed.
+# Providers refuse signed reasoning if any part of its message was changed.
 _SIGNED = frozenset(
     {
         "thinking_blocks",
@@ -27,19 +27,17 @@ _SIGNED = frozenset(
 
 
 def is_signed(message: Message) -> bool:
-    """Return whether the message carries signed reasoning, which must stay byte for byte."""
+    """Return whether the message carries signed reasoning and must stay byte for byte."""
     return bool(message.extras) and message.extras is not None and not _SIGNED.isdisjoint(message.extras)
 
 
 def shorten_arguments(
     message: Message, cap: int, count: CountText, memo: CountMemo, *, recall: str = ""
 ) -> Message:
-    """Cut the long values of each tool call until its arguments take `cap` tokens.
+    """Cut the long values of each tool call until its arguments take at most `cap` tokens.
 
-    Returns the same object if nothing was cut.
-
-    Arguments that are no JSON object, and those of a signed message, stay as they are. `recall` is the
-    line that follows each indicator.
+    Return the same object if nothing was cut. Arguments that are not a JSON object, and those of a signed
+    message, stay unchanged. `recall` is the line that follows each truncation indicator.
     """
     if is_signed(message) or not message.tool_calls:
         return message
@@ -60,7 +58,7 @@ def _shorter(call: ToolCall, cap: int, count: CountText, memo: CountMemo, recall
 
 
 def _cut_json(arguments: str, cap: int, count: CountText, memo: CountMemo, recall: str) -> str:
-    """`arguments` with their long values cut; as they were where they are no object or would grow."""
+    """Return `arguments` with long values cut; unchanged if they are no JSON object or would grow."""
     if count(arguments) <= cap:
         return arguments
     try:
@@ -72,7 +70,8 @@ def _cut_json(arguments: str, cap: int, count: CountText, memo: CountMemo, recal
 
 
 def _cut_values(values: dict[str, Json], cap: int, count: CountText, memo: CountMemo, recall: str) -> str:
-    # JSON escapes what it holds: values that fit the cap may be over it as JSON, and must shrink all the same
+    # escaping makes values longer: they may fit the cap as text, exceed it as JSON, and must shrink all the
+    # same
     value_cap, shorter = min(cap, _largest(values, count)), ""
     for _ in range(_ATTEMPTS):
         shorter = _as_json(
@@ -81,13 +80,13 @@ def _cut_values(values: dict[str, Json], cap: int, count: CountText, memo: Count
         tokens = count(shorter)
         if tokens <= cap:
             break
-        # a value takes more room inside JSON than alone, and several share the cap
+        # JSON escaping takes extra room, and several values share the cap
         value_cap = max(1, min(value_cap - 1, int(value_cap * 0.97 * cap / tokens)))
     return shorter
 
 
 def _largest(value: Json, count: CountText) -> int:
-    """The most tokens that one text in `value` takes."""
+    """Return the token count of the longest text in `value`."""
     match value:
         case str():
             return count(value)
@@ -104,7 +103,7 @@ def _as_json(value: Json) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # half a surrogate pair travels only as an escape
+        # a lone surrogate can be sent only as an escape
         return json.dumps(value)
     return text
 

@@ -1,15 +1,15 @@
 """Estimate tokens by character class, for models whose tokenizer is not available.
 
-No single ratio of characters to a token holds: minified JSON, base64, logs full of uuids, Chinese
-and emoji each break it by two to four times. The weights below were fitted so that the count stays
-at or above cl100k, o200k and Claude 2 on each of those kinds of text, and near them on prose and code.
+No single ratio of characters to tokens works: minified JSON, base64, logs full of UUIDs, Chinese and emoji
+each miss it by a factor of two to four. The weights below were fitted so that the count stays at or above
+cl100k, o200k and Claude 2 on each of those kinds of text, and close to them on prose and code.
 """
 
 from __future__ import annotations
 
 import re
 
-# The order matters: the long mixed runs (base64, hashes, uuids) are taken before the words in them.
+# Order matters: long mixed runs (base64, hashes, UUIDs) must match before the words inside them.
 _KINDS = {
     "blob": r"(?=[A-Za-z+/=_-]{0,40}[0-9])[A-Za-z0-9+/=_-]{24,}|[A-Za-z+/]{40,}",
     "number": r"[ \t]++[0-9]{1,2}(?![A-Za-z0-9+/=_-])",
@@ -23,27 +23,27 @@ _KINDS = {
     "other": r"[^\x21-\x7e]",
 }
 _KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
-# What most runs are comes first here: blanks, and what ends before it could be a blob. Short numbers have the
-# blanks before them with them.
+# The most common runs come first: white space, and words that end before they could be a blob. Short numbers
+# include the spaces before them.
 _NO_BLOB = r"{1,23}+(?![A-Za-z0-9+/=_-])"
 _RUNS = re.compile(
     "|".join((_KINDS["number"], _KINDS["blank"], f"[A-Za-z]{_NO_BLOB}", f"[0-9]{_NO_BLOB}", *_KINDS.values()))
 )
-# The runs of a text take many times its memory; those of a longer one are taken one by one.
+# A list of runs takes many times the memory of the text, so those of a longer text are iterated.
 _LONG = 1_000_000  # characters
 
 _NO_WORD = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
 
 
 def count_by_class(text: str) -> int:
-    """Estimate the tokens of `text` by character class; linear in its length, never above its UTF-8 bytes."""
+    """Estimate the tokens of `text` by character class, in linear time; at most its number of UTF-8 bytes."""
     runs = _RUNS.findall(text) if len(text) < _LONG else map(re.Match.group, _RUNS.finditer(text))
     total = sum(map(_Weights().__getitem__, runs))
     return min(int(total + 0.999), len(text.encode("utf-8", "surrogatepass")))
 
 
 class _Weights(dict[str, float]):
-    """Tokens by run; the same words come again and again, and are weighed once."""
+    """Token weights by run, each computed once, because the same words recur."""
 
     def __missing__(self, run: str) -> float:
         match = _KIND.match(run)
@@ -57,7 +57,7 @@ def _weigh(kind: str, length: int, run: str) -> float:
         case "word":
             return _word(length, run)
         case "number":
-            return 2.0 if run[1].isdigit() else 3.0  # a space joins the word behind it, but no digits
+            return 2.0 if run[1].isdigit() else 3.0  # a space merges with a following word, not with digits
         case "digits":
             return (length + 1) / 2
         case "blank":
@@ -77,7 +77,7 @@ def _weigh(kind: str, length: int, run: str) -> float:
 
 
 def _word(length: int, run: str) -> float:
-    # names in camelCase and words in capitals fall into more items than prose does
+    # camelCase names and capitalized words split into more tokens than prose does
     capitals = sum(map(str.isupper, run)) if not run.islower() else 0
     if capitals > 1:
         return max(1.0, length / 2.2)
@@ -87,7 +87,7 @@ def _word(length: int, run: str) -> float:
 
 
 def _targets(length: int, run: str) -> float:
-    # a ruler of one character is a token for every dozen of them; mixed marks are a token each
+    # a ruler of one repeated character is few tokens; mixed marks are a token each
     if length > 3 and len(set(run)) <= 2:
         return 3 + 0.5 * (length - 3)
     return 1.05 * length
@@ -95,6 +95,6 @@ def _targets(length: int, run: str) -> float:
 
 def _blank(length: int, run: str) -> float:
     if length == 1 and run == " ":
-        return 0.05  # a single space joins the word behind it
+        return 0.05  # a single space merges with the word that follows
     newlines = run.count("\n")
     return 0.4 + 0.8 * newlines + (length - newlines) / 12

@@ -1,4 +1,4 @@
-"""The settings of the context pipeline, as one value."""
+"""Configuration of the context pipeline."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rolling_chat.setting_rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig(ContextKeys):
-    """Hold the `[context]` settings and what only a caller can know of the model.
+    """The `[context]` settings, and facts about the model that only the caller knows; sizes in tokens.
 
-    All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
-    table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).
-    `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model has a
-    tool to read back what left: what was shortened then says by which id, `r` and its index. `todo` says
-    that it has one for a to-do list: the newest list is told when the call that made it has left. `notes`
-    says the same of a tool that makes notes. With `room` each trim tells the model how much room there is.
-    `unproven_share` lets the first request to a model that nobody can count go on the best estimate: while no
-    reply and no refusal is known of it, this share of the estimate is tested, and not the upper bound; 0 for
-    the bound, always. `calibration` is what the model's replies taught about our counts: it moves sizes, and
-    what a message is cut to only in large steps. Raises ValueError, naming the key, for a value that is out
-    of range.
+    `max_context_tokens` is W, the model's window; 0 looks it up in the built-in table by the model's name.
+    `input_limit` is the provider's separate limit on input (0: none), `max_output_tokens` the model's output
+    limit (0: unknown). `recall` means that the model has a tool to read omitted material back: shortened
+    messages then name their id, `r` and the index. `todo` means that it has a to-do list tool: if the newest
+    list was omitted, the notice repeats it. `notes` means the same for a notes tool. With `room`, each trim
+    reports the free room to the model. `unproven_share` lets the first request to a model with an unknown
+    tokenizer rely on the best estimate: until a reply or a refusal is known, this share of the estimate is
+    tested instead of the upper bound; 0 always tests the bound. `calibration` is learned from the model's
+    replies: it changes sizes, and the length to which messages are cut only in large steps.
+
+    Raises ValueError, naming the key, for a value out of range.
     """
 
     tools: Mapping[str, Truncation] = field(default_factory=lambda: MappingProxyType({}))
@@ -55,7 +55,7 @@ _TRUNCATION = Rule(str, choices=TRUNCATIONS)
 
 
 def _check(name: str, value: float | str, rule: Rule) -> None:
-    """Raise ValueError for a value out of range. An estimator's name is checked where it is looked up."""
+    """Raise ValueError for a value out of range. The name of an estimator is checked when it is looked up."""
     if name == "token_estimator":
         return
     if isinstance(value, str):

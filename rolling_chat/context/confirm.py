@@ -1,13 +1,13 @@
-"""Replace estimated sizes by measured ones, once the provider has reported its count of a prompt.
+"""Replace estimated sizes by measured ones once the provider reports the token count of a prompt.
 
-After a reply the sizes of system message, tools and messages add up to what was reported, to the token.
-So the next prompt is that count and an estimate of what was added since; and what is left after a trim
-is what was measured of it. The count of a group is shared among its messages by their estimates; a reply
-whose size was reported when it was written keeps that. Of a first request whose larger part is system
-message and tools, these take what the messages do not.
+After a reply, the sizes of system message, tools and messages add up exactly to the reported count. The next
+prompt is that count plus an estimate of what was added, and a trim keeps the measured sizes of what stays.
+The count of a group is distributed among its messages in proportion to their estimates; a reply whose size
+was reported when it was written keeps that size. In a first request that is mostly system message and tools,
+these get what the messages do not account for.
 
-Some usages are sums of several requests (a server's own tools, compaction), or leave out what was cached.
-A report that is far from what the prompt can be is left out once: two in a row that agree are believed.
+Some usage figures are sums of several requests (server-side tools, compaction) or leave out cached tokens. An
+implausible report is ignored once; two consecutive reports that agree are believed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from rolling_chat.context.measured_sizes import Confirmed, SizeKey, characters_o
 from rolling_chat.context.plan import ContextPlan, SentPrompt
 from rolling_chat.context.tokens import bounding_estimator, count_images
 
-# How far a report may be from what was expected, as a share, where some of the prompt was counted before...
+# How far a report may be from the expected count, as a share, if a part of the prompt was counted before...
 _LEAST_SHARE, _MOST_SHARE = 0.6, 1.6
-# ...and above the bound of what is new, or of a first request; with so many tokens that need no explanation.
+# ...and above the bound of what is new, or of a first request; with this many tokens left unexplained.
 _ABOVE_BOUND, _UNEXPLAINED = 1.5, 2_000
-# Two reports in a row that differ by no more say the same.
+# Two consecutive reports agree if they differ by at most this factor.
 _AGREE = 1.33
 
 
 class Confirmation(NamedTuple):
-    """Hold the plan with measured sizes, and the group to calibrate by, if any."""
+    """A plan with measured sizes, and the group to calibrate by, if any."""
 
     plan: ContextPlan
     group: Group | None
@@ -43,10 +43,10 @@ def confirm_count(
 ) -> Confirmation:
     """Record the token count that the provider reported for the prompt that came with `plan`.
 
-    Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
-    changes nothing; one that is hard to believe is only remembered, until the next one agrees, unless it
-    `is_certain` that it is of this prompt alone. The sizes are in the plan that comes back, and nowhere else:
-    give it to the next call. `memo` is that of the prompt, if it had one.
+    A refusal that names a count may be recorded too. A count of 0, or one that cannot be a count of this
+    prompt, changes nothing. A doubtful count is only remembered until the next one agrees, unless the caller
+    `is_certain` that it belongs to this prompt alone. The sizes are stored only in the returned plan: pass it
+    to the next call. `memo` is the memo that the prompt was built with, if any.
     """
     sent = plan.sent
     if sent is None or reported <= 0:
@@ -69,7 +69,7 @@ def confirm_count(
             for position, share in zip(fresh, _divided(plan, sent, fresh, group.reported), strict=True):
                 sizes[position] = share
             return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
-    # the prefix is another, or was counted otherwise: all of it is as large as was said just now
+    # the prefix differs or was counted differently: the report gives the size of everything
     indexes = range(len(sizes))
     whole = Group(sent.fixed_estimate + _plain(sent, indexes, memo), reported, sent.fixed_estimate)
     if not whole.is_plausible and not is_repeated:
@@ -82,7 +82,7 @@ def confirm_count(
 
 
 def _divided(plan: ContextPlan, sent: SentPrompt, fresh: Sequence[int], total: int) -> Sequence[int]:
-    """`total` for the items at `fresh`: replies keep what was reported of them, the others share the rest."""
+    """Distribute `total` among the items at `fresh`: replies keep reported sizes, others share the rest."""
     items = [sent.items[position] for position in fresh]
     measured = plan.measured.of(sent.model)
     known = [measured.find_reply(item.index, item.message) for item in items]
@@ -95,10 +95,10 @@ def _divided(plan: ContextPlan, sent: SentPrompt, fresh: Sequence[int], total: i
 
 
 def _is_doubtful(sent: SentPrompt, reported: int, prefix: int | None, *, is_first: bool) -> bool:
-    """Return whether a report is hardly a count of this prompt, whose `prefix` was counted to be so large."""
+    """Return whether a reported count is implausible, given that its `prefix` was counted before."""
     bound = sum(item.bound for item in sent.items if not item.measured)
     if is_first:
-        # of a model that nobody can count the bound itself may be far too low
+        # for an unknown tokenizer, even the bound may be far too low
         family = family_of(sent.model)
         most = (bound + sent.fixed * max(1.0, family.prior / family.factor)) * _ABOVE_BOUND + _UNEXPLAINED
         return family.name != UNKNOWN.name and reported > most
@@ -119,14 +119,14 @@ def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[i
     confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
     index = plan.index
     if index is not None:
-        # what only closes the branch stands at its end, and is made anew for every prompt
+        # messages that only close the branch are at its end and are invented again for every prompt
         index = replace(index, items=tuple(items[: len(index.items)]))
     known = plan.measured.of(sent.model).add(measured)
     return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None, doubted=0)
 
 
 def _telling(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | None:
-    """The group, unless an image is in it: those are known by a ceiling only."""
+    """Return the group, or None if it contains images, of which only a ceiling is known."""
     return None if any(count_images(sent.items[position].message) for position in indexes) else group
 
 
@@ -136,7 +136,7 @@ def _plain(sent: SentPrompt, indexes: Sequence[int], memo: CountMemo | None) -> 
 
 
 def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """`total` in whole parts after `weights`; they add up to it."""
+    """Split `total` into integers in proportion to `weights`; they add up to `total`."""
     whole, shares, so_far, given = max(1, sum(weights)), [], 0, 0
     for weight in weights:
         so_far += weight

@@ -1,4 +1,4 @@
-"""What the pipeline has counted and cut: handed in by whoever plans, so that nothing is worked out twice."""
+"""A memo, provided by the caller, of everything the pipeline counted and cut, to compute nothing twice."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CountText: TypeAlias = Callable[[str], int]
 
 
 class CountMemo:
-    """Remember token counts of messages and of texts, and the texts that were cut.
+    """Token counts of messages and texts, and texts that were cut.
 
-    Everything in it is a function of what was counted: a prompt is the same whatever the memo holds. A
-    message's counts are known by the object, and gone with it; a copy has none. Counts are raw: by the name
-    of an encoding or a rule, before any correction. Safe for threads, which at worst count something twice.
+    Every entry is a pure function of its input: the memo never changes a prompt. The counts of a message
+    belong to the object and disappear with it; a copy has none. Counts are raw: keyed by the name of an
+    encoding or a rule, before any correction. Thread-safe; at worst, two threads count the same text.
     """
 
     def __init__(self) -> None:
@@ -28,22 +28,22 @@ class CountMemo:
         self._forget = _forgetting(self)
 
     def count_text(self, text: str, count: CountText) -> int:
-        """Return the count of a text by `count`, which must not hold the memo itself."""
+        """Return the count of a text by `count`, which must not reference the memo itself."""
         return self._texts.get(text, count, lambda: count(text), _no_characters)
 
     def find(self, message: Message, name: str) -> int | None:
-        """Return the count of `message` by the encoding or rule `name`, None if unknown."""
+        """Return the count of `message` by the encoding or rule `name`; None if unknown."""
         count = self._counts.get(name, _NO_COUNTS).get(id(message))
         return count.tokens if count is not None and count() is message else None
 
     def add(self, message: Message, name: str, tokens: int) -> None:
-        """Add a count that was made just now; it is new if the message has an id to store it by."""
+        """Add a fresh count; it is reported as new if the message has an id to store it under."""
         key = self._put(message, name, tokens)
         if message.id:
             self._new.add(key)
 
     def load(self, message: Message, counts: Mapping[str, int]) -> None:
-        """Add counts that were made earlier, by name; they are not new."""
+        """Add stored counts, by name; they are not reported as new."""
         for name, tokens in counts.items():
             self._put(message, name, tokens)
 
@@ -55,7 +55,7 @@ class CountMemo:
     def take_new(self, messages: Sequence[Message]) -> list[Message]:
         """Return those of `messages` that were counted since the last call.
 
-        Looks from the newest backwards until it has found them all.
+        Search from the newest backwards and stop when all are found.
         """
         new, self._new = self._new, set()
         found: list[Message] = []
@@ -80,7 +80,7 @@ class CountMemo:
 
 
 class _Count(weakref.ref[Message]):
-    """One count of one message, which it does not keep alive."""
+    """The count of a message, referenced weakly so that the count does not keep the message alive."""
 
     __slots__ = ("key", "name", "tokens")
 
@@ -93,9 +93,9 @@ _NO_COUNTS: Mapping[int, _Count] = {}
 
 
 def _forgetting(memo: CountMemo) -> Callable[[weakref.ref[Message]], None]:
-    """What removes the count of a message that is gone; it must not keep the memo alive either."""
+    """Return a callback that removes the count of a collected message; it references the memo weakly."""
     memo_reference = weakref.ref(memo)
-    kind = _Count  # when the interpreter ends, messages may outlive the names of this module
+    kind = _Count  # at interpreter exit, messages may outlive this module's globals
 
     def forget(count: weakref.ref[Message]) -> None:
         memo = memo_reference()

@@ -1,7 +1,7 @@
-"""Find OpenAI's token encodings on this machine; never use the network.
+"""Load OpenAI's token encodings from local files; never use the network.
 
-An encoding's file is looked for where a user keeps it (`TIKTOKEN_CACHE_DIR`) and where litellm carries it.
-What is not the published file to the byte is passed over; an encoding that is in neither place is None.
+The file of an encoding is searched for in the user's cache (`TIKTOKEN_CACHE_DIR`) and in the litellm package.
+A file that differs from the published one is ignored. An encoding without a file is None.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """An encoding as OpenAI published it: the file of its tokens, and the pattern that splits a text.
+    """An encoding as published by OpenAI: the file with its tokens, and the pattern that splits a text.
 
-    tiktoken names a file by the SHA-1 of its address.
+    tiktoken names a file by the SHA-1 of its URL.
     """
 
     file_name: str
@@ -57,9 +57,9 @@ _PUBLISHED = {
         _O200K_PATTERN,
     ),
 }
-# The o200k pattern panics on some runs of a million characters, so text is encoded in pieces.
+# The o200k pattern panics on some runs of a million characters, so text is encoded in parts.
 _PIECE_CHARS = 100_000
-# All parts of a file as a list would take as much memory as everything else together.
+# Parsing a whole file at once would take as much memory as everything else together.
 _BYTES_AT_ONCE = 65_536
 _load_lock = threading.Lock()
 _log = logging.getLogger(__name__)
@@ -68,18 +68,18 @@ ENCODINGS = tuple(_PUBLISHED)
 
 
 def find_encoding(name: str) -> Encoding | None:
-    """Return the encoding `name` for `encode_ordinary` alone, or None if its file is not on this machine."""
-    with _load_lock:  # whoever comes while it is loaded must not load it once more
+    """Return the encoding `name`, for `encode_ordinary` only; None if its file is not on this machine."""
+    with _load_lock:  # a second thread must not load it again
         return _encoding(name)
 
 
 def has_encoding(name: str) -> bool:
-    """Tell whether the file of the encoding `name` is on this machine, without loading it."""
+    """Return whether the file of the encoding `name` is on this machine, without loading it."""
     return bool(_contents(name))
 
 
 def count_encoded(encoding: Encoding, text: str) -> int:
-    """Count the tokens of `text`, in parts if it is long; each cut adds at most one token."""
+    """Count the tokens of `text`, in parts if it is long; each split adds at most one token."""
     if len(text) <= _PIECE_CHARS:
         return len(encoding.encode_ordinary(text))
     parts = (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
@@ -92,19 +92,19 @@ def _encoding(name: str) -> Encoding | None:
     if not contents:
         return None
     try:
-        from tiktoken import Encoding  # noqa: PLC0415  # 40 ms that a caller with another estimator never pays
+        from tiktoken import Encoding  # noqa: PLC0415  # saves 40 ms if another estimator is used
 
         ranks = _ranks(contents)
         encoding = Encoding(name, pat_str=_PUBLISHED[name].pattern, mergeable_ranks=ranks, special_tokens={})
     except (ImportError, ValueError) as error:
         _log.warning("encoding %s cannot be loaded: %s", name, error)
         return None
-    ranks.clear()  # tiktoken holds on to the table, a third of its memory, and never reads it again
+    ranks.clear()  # tiktoken keeps a reference to this table, a third of its memory, but never reads it again
     return encoding
 
 
 def _ranks(contents: bytes) -> dict[bytes, int]:
-    """Parse a published file: on every line a token in base64, and its rank, which is the line's number."""
+    """Parse a published file: each line is a base64 token and its rank, which equals the line number."""
     ranks: dict[bytes, int] = {}
     lines, numbers = io.BytesIO(contents), itertools.count()
     while some := lines.read(_BYTES_AT_ONCE):
@@ -114,7 +114,7 @@ def _ranks(contents: bytes) -> dict[bytes, int]:
 
 
 def _contents(name: str) -> bytes:
-    """Read the file of an encoding; empty if there is none that is as published."""
+    """Read the file of an encoding; empty if there is no file that matches the published one."""
     published = _PUBLISHED.get(name)
     if published is None:
         return b""

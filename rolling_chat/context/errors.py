@@ -9,12 +9,11 @@ from rolling_chat.context.report import PromptReport
 
 
 class ContextOverflowError(ValueError):
-    """Refuse a request that does not fit the context window and cannot be made to fit.
+    """Raised for a request that does not fit the context window and cannot be made to fit.
 
-    `current` is the prompt's upper bound and `maximum` what it may take, in tokens; `largest` names
-    the biggest parts with their tokens; `smallest_window` is the smallest W that would do; `report`
-    is the report of the prompt that was refused. `plan` holds the decisions that were given, and may be
-    given to the next call.
+    `current` is the prompt's upper bound and `maximum` its limit, in tokens. `largest` lists the biggest
+    parts with their tokens, `smallest_window` is the smallest window that would be enough, and `report`
+    describes the refused prompt. `plan` contains the earlier decisions and can be passed to the next call.
     """
 
     def __init__(

@@ -1,19 +1,19 @@
-"""What is known of a model by its name: its family's tokenizer, and its context window.
+"""Look up a model by its name: its family's tokenizer, and its context window.
 
-`factor` is the median of reported tokens over the encoding's count, and `prior` a share of it that
-recorded requests stayed under; both measured on some 2,000 recorded requests and 1,500 increments of
-real sessions. `framing` is what a message costs beside its text, `call_framing` what a call and its result
-cost beside theirs. `request_extra` is what a provider adds to every request, the priming of the reply
-included. Tools cost more than their JSON with providers who wrap them in instructions of their own, and less
-with those who write them more shortly: `tools_factor` takes the place of `factor` for their JSON,
-`tool_framing` goes with each of them, `tools_extra` with all. Of each extra the `_bound` is the largest
-recorded with anything that this program sends; `image` is a ceiling for one image of unknown size, `picture`
-counts one whose size is known. All figures are in tokens.
+`factor` is the median of reported tokens over the encoding's count; `prior` is a multiple of that count that
+recorded requests stayed under. Both were measured on about 2,000 recorded requests and 1,500 increments of
+real sessions. `framing` is the cost of a message besides its text, `call_framing` the cost of a call with its
+result besides theirs. `request_extra` is what a provider adds to every request, including the start of the
+reply. Providers that wrap tools in instructions make them cost more than their JSON; those that rewrite them
+in a shorter form make them cost less. `tools_factor` replaces `factor` for their JSON, `tool_framing` is
+added for each tool, `tools_extra` once for all. The `_bound` of each extra is the largest value recorded for
+anything that this program sends. `image` is a ceiling for an image of unknown size; `picture` counts one of
+known size. All figures are in tokens.
 
-The extras come from 402 recorded first requests of which all that was sent is known; those with a schema
-for the answer, a server's own tools or files were left out. All of them were looked at; for Claude, Gemini
-and OpenAI two halves of the projects that recorded them agree. Of the others one project alone recorded
-enough, and what its hosts differ in is in the bound.
+The extras come from 402 recorded first requests whose complete content is known; requests with an answer
+schema, server-side tools or files were left out. For Claude, Gemini and OpenAI, two halves of the recording
+projects agree. For the others only one project recorded enough; differences between hosts are covered by the
+bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rolling_chat.context.pictures import PictureRule, careful_picture, picture_
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Describe how a model family counts tokens; `encoding` is empty if none comes near."""
+    """How a model family counts tokens; `encoding` is empty if none comes close."""
 
     name: str
     encoding: str = ""
@@ -44,11 +44,11 @@ class Family:
     picture: PictureRule = careful_picture
 
 
-# Of a model that nobody knows, the count by character class is the bound. The estimate is what others take:
-# 1.1 of cl100k at the median of recorded increments, of which the count by class is 1.33 times.
+# For an unknown model, the count by character class is the bound. The estimate follows other models: recorded
+# increments are 1.1 times cl100k at the median, and the count by class is 1.33 times cl100k.
 UNKNOWN = Family("unknown", factor=0.83, prior=1.0, framing=6, tools_extra=60, tools_extra_bound=500)
 
-# OpenAI writes a tool as a function's signature: shorter than JSON by its braces and quotes.
+# OpenAI writes a tool as a function signature: shorter than JSON by braces and quotes.
 _OPENAI = Family(
     "openai-o200k",
     "o200k_base",
@@ -60,8 +60,8 @@ _OPENAI = Family(
     image=1_500,
 )
 _OPENAI_CL100K = replace(_OPENAI, name="openai-cl100k", encoding="cl100k_base")
-# With tools Anthropic adds instructions, of 346 tokens with Claude 4 and some 495 since Claude 4.5; with
-# thinking some 28. What is called and what comes back is wrapped once more.
+# With tools, Anthropic adds instructions: 346 tokens for Claude 4, about 495 since Claude 4.5. Thinking adds
+# about 28. Calls and results are wrapped once more.
 _CLAUDE = Family(
     "claude",
     "cl100k_base",
@@ -78,10 +78,10 @@ _CLAUDE_4_5 = replace(_CLAUDE, name="claude-4.5", tools_extra=490)
 _CLAUDE_4_7 = replace(_CLAUDE, name="claude-4.7", factor=1.38, prior=1.9, tools_extra=400)
 _DEMO = Family("demo", "o200k_base", framing=4)
 
-# First match wins; every word is looked for in the lower-cased model name.
+# First match wins; each word is searched for in the lower-cased model name.
 FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
     (("demo/offline",), _DEMO),
-    # the system message of its own template: 57 to 61 tokens with every host
+    # its template adds a system message: 57 to 61 tokens on every host
     (
         ("gpt-oss",),
         Family(
@@ -95,7 +95,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
             tools_extra_bound=300,
         ),
     ),
-    # its images are billed at 2,833 and 5,667 a tile, up to eight tiles and the base
+    # an image is billed at 2,833 tokens plus 5,667 a tile, for up to eight tiles
     (("gpt-4o-mini",), replace(_OPENAI, name="openai-o200k-mini", image=48_200)),
     (("gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "chatgpt-4o"), _OPENAI),
     (("gpt-4", "gpt-3.5", "text-embedding"), _OPENAI_CL100K),
@@ -114,7 +114,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
             image=1_600,
         ),
     ),
-    # some hosts write the date and a role into every request; Groq adds 480 more to tools than others
+    # some hosts add the date and a role to every request; Groq adds 480 more for tools than others
     (
         ("llama",),
         Family(
@@ -133,7 +133,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
         ("qwen", "qwq"),
         Family("qwen", "cl100k_base", 1.1, 1.5, framing=6, tools_extra=150, tools_extra_bound=400),
     ),
-    # it thinks by an instruction of 79 tokens where it is asked to
+    # thinking, if requested, adds an instruction of 79 tokens
     (
         ("deepseek",),
         Family(
@@ -150,7 +150,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
         ("mistral", "mixtral", "codestral", "devstral", "ministral", "magistral"),
         Family("mistral", "cl100k_base", 1.2, 1.7, tools_extra=50, tools_extra_bound=300),
     ),
-    # xAI's own instructions: 180 with or without tools, none of it on Azure
+    # xAI adds instructions of its own: 180 tokens with or without tools, none on Azure
     (
         ("grok",),
         Family(
@@ -193,7 +193,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
             tools_extra_bound=1_300,
         ),
     ),
-    # Command A opens with instructions of its own: 490, and 1,380 where it reasons; the older ones with 50
+    # Command A begins with its own instructions: 490 tokens, 1,380 with reasoning; older models with 50
     (
         ("command-a",),
         Family(
@@ -222,17 +222,17 @@ FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
     ),
 )
 
-# The generation in a name: "claude-opus-4-6", "claude-4.6-sonnet-20260217", "claude-sonnet-5".
+# The generation in a model name: "claude-opus-4-6", "claude-4.6-sonnet-20260217", "claude-sonnet-5".
 _GENERATION = re.compile(r"claude(?:-[a-z]+)*[-v]*(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 
-# OpenAI's reasoning models have names too short to be looked for anywhere but at the start.
+# The names of OpenAI's reasoning models are too short to be searched for anywhere but at the start.
 _REASONING = ("o1", "o3", "o4")
 
 
 def family_of(model: str | None) -> Family:
-    """Return the family of `model`, with or without a provider in front; UNKNOWN if none fits.
+    """Return the family of `model`, with or without a provider prefix; UNKNOWN if none matches.
 
-    Its rule for pictures is the model's own.
+    Its picture rule is the one for this model.
     """
     family, picture = _family_by_name(model), picture_rule(model)
     return family if family.picture is picture else replace(family, picture=picture)
@@ -252,7 +252,7 @@ def _family_by_name(model: str | None) -> Family:
 
 
 def _claude(name: str) -> Family:
-    """Return the family of a Claude model; one that names no generation counts as the newest."""
+    """Return the family of a Claude model; a name without a generation counts as the newest."""
     found = _GENERATION.search(name)
     generation = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
     if generation < (4, 5):
@@ -292,7 +292,7 @@ def get_context_limit(model: str | None) -> int:
 
 
 def knows_context_limit(model: str | None) -> bool:
-    """Return whether the context window of `model` is known by its name."""
+    """Return whether the built-in table has the context window of `model`."""
     return _window_by_name(model) > 0
 
 

@@ -1,4 +1,4 @@
-"""Omitted messages as ranges of indexes, however long the conversation."""
+"""Sets of omitted messages, stored as index ranges so that long conversations stay small."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Range = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class IndexRanges:
-    """Hold the indexes of omitted messages as sorted, disjoint ranges, each with the layer that omitted it.
+    """The indexes of omitted messages as sorted, disjoint ranges, each with the layer that omitted it.
 
-    Each part is `(start, stop, layer)`; neighbors of one layer are joined."""
+    Each part is `(start, stop, layer)`; adjacent ranges of one layer are merged."""
 
     parts: tuple[Range, ...] = ()
 
     def get(self, index: int) -> str | None:
-        """Return the layer that omitted `index`, or None."""
+        """Return the layer that omitted `index`; None if it is not omitted."""
         position = bisect_right(self.parts, index, key=lambda part: part[0]) - 1
         if position >= 0 and index < self.parts[position][1]:
             return self.parts[position][2]
@@ -26,7 +26,7 @@ class IndexRanges:
 
     @property
     def end(self) -> int:
-        """Return the index after the last range; 0 if there is none."""
+        """The index after the last range; 0 if there is none."""
         return self.parts[-1][1] if self.parts else 0
 
     def __contains__(self, index: object) -> bool:
@@ -41,7 +41,7 @@ class IndexRanges:
                 yield index, layer
 
     def gaps(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yield what is in no range of the indexes from `first` to `stop`, each as its start and its end."""
+        """Yield the `(start, end)` of each gap between ranges, from index `first` to `stop`."""
         for start, end, _ in self.parts:
             if end <= first:
                 continue
@@ -54,10 +54,7 @@ class IndexRanges:
             yield first, stop
 
     def filled(self, first: int, stop: int, layer: str, without: Set[int]) -> IndexRanges:
-        """Return the ranges with all that is in none of them from `first` to `stop` given to `layer`.
-
-        The indexes `without` stay out.
-        """
+        """Return the ranges with all gaps from `first` to `stop` given to `layer`, except for `without`."""
         added: list[Range] = []
         for start, end in self.gaps(first, stop):
             kept = sorted(index for index in without if start <= index < end)
@@ -70,11 +67,11 @@ class IndexRanges:
         return IndexRanges(tuple(_joined(parts)))
 
     def of(self, layer: str) -> int:
-        """Count the indexes that `layer` omitted."""
+        """Return how many indexes `layer` omitted."""
         return sum(stop - start for start, stop, taker in self.parts if taker == layer)
 
     def relabeled(self, first: int, end: int, layer: str) -> IndexRanges:
-        """Return the same indexes, with those from `first` to `end` assigned to `layer`."""
+        """Return the same indexes, with those from `first` to `end` reassigned to `layer`."""
         parts: list[Range] = []
         for start, stop, taker in self.parts:
             inside = max(start, first), min(stop, end)
@@ -93,7 +90,7 @@ class IndexRanges:
         return IndexRanges(tuple(_joined(left)))
 
     def add(self, taken: Iterable[tuple[int, str]]) -> IndexRanges:
-        """Return the ranges with new `(index, layer)` pairs, none of which is in them yet."""
+        """Return the ranges with new `(index, layer)` pairs, none of which may be included yet."""
         fresh = [(index, index + 1, layer) for index, layer in taken]
         if not fresh:
             return self

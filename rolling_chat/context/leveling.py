@@ -1,4 +1,4 @@
-"""Share scarce room among things of different sizes."""
+"""Divide limited room among items of different sizes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 
 def level(sizes: Sequence[int], room: int) -> list[int]:
-    """Share `room` among results of `sizes` tokens: small ones stay whole, large ones get equal parts.
+    """Divide `room` among items of `sizes` tokens: small ones stay whole, large ones get equal parts.
 
-    Returns what each may take; their sum is at most `room`, and fills it when they do not all fit.
+    Return the share of each. The shares add up to at most `room`, and to exactly `room` if not everything
+    fits.
     """
     shares = [0] * len(sizes)
     left = max(0, room)

@@ -1,4 +1,4 @@
-"""Sizes that the model itself reported: of whole prompts, of messages in them, and of its own replies."""
+"""Sizes reported by the model itself: of whole prompts, of their messages, and of its own replies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rolling_chat.context.calibration import MAX_RATIO, MIN_RATIO, NOT_CALIBRATE
 from rolling_chat.context.tokens import FamilyEstimator
 from rolling_chat.messages import Message, count_characters
 
-# Tokens that a message and each of its calls were recorded to take beyond what was reported of them.
+# Tokens that a message and each of its calls were recorded to take beyond their reported size.
 _MESSAGE_SURPLUS, _CALL_SURPLUS = 12, 64
 
-# The index of a message in the prompt, and how many characters were sent of it. One of another length is
-# another message, or another form of it: the size of one says nothing about the other.
+# The index of a message in the branch, and how many characters of it were sent. Another length means another
+# message or another form of it, about which a measured size says nothing.
 SizeKey: TypeAlias = tuple[int, int]
 TokensByKey: TypeAlias = Mapping[SizeKey, int]
 
@@ -22,17 +22,17 @@ _NO_SIZES: TokensByKey = {}
 
 
 class SizeTable(Mapping[SizeKey, int]):
-    """Hold sizes that do not change; one with a few more shares them instead of copying all."""
+    """An immutable table of sizes; adding a few sizes shares the old table instead of copying it."""
 
     __slots__ = ("_newer", "_older")
 
     def __init__(self, older: TokensByKey = _NO_SIZES, newer: TokensByKey = _NO_SIZES) -> None:
-        """Those in `newer` come before the `older` ones."""
+        """Entries in `newer` take precedence over `older` ones."""
         self._older = older
         self._newer = newer
 
     def with_sizes(self, sizes: TokensByKey) -> SizeTable:
-        """Return the table with `sizes` added, which replace older ones."""
+        """Return the table with `sizes` added; they replace older entries."""
         newer = {**self._newer, **sizes}
         if len(newer) ** 2 <= len(self._older):
             return SizeTable(self._older, newer)
@@ -52,7 +52,7 @@ class SizeTable(Mapping[SizeKey, int]):
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Hold the last token count that `model` reported for a whole prompt.
+    """The last token count that `model` reported for a whole prompt.
 
     `fixed` is the part for system message and tools, whose plain estimate was `estimate`."""
 
@@ -64,10 +64,10 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSizes:
-    """Hold what one model reported of messages, in tokens.
+    """Message sizes reported by one model, in tokens.
 
-    `sizes` are of messages in prompts that it counted. `replies` are of its own replies that no prompt
-    has been counted with yet: what it said it had written, as `reply_size` takes it.
+    `sizes` are sizes of messages in prompts that it counted. `replies` are sizes of its own replies,
+    converted by `reply_size`, that no counted prompt has included yet.
     """
 
     model: str = ""
@@ -75,23 +75,23 @@ class MeasuredSizes:
     replies: SizeTable = field(default_factory=SizeTable)
 
     def of(self, model: str) -> MeasuredSizes:
-        """Return the sizes if they are `model`'s, else none."""
+        """Return these sizes if they belong to `model`, else an empty instance."""
         return self if self.model == model else MeasuredSizes(model)
 
     def add(self, sizes: TokensByKey) -> MeasuredSizes:
-        """Return the sizes with `sizes` added, which replace older ones."""
+        """Return a copy with `sizes` added; they replace older entries."""
         return replace(self, sizes=self.sizes.with_sizes(sizes)) if sizes else self
 
     def add_replies(self, replies: TokensByKey) -> MeasuredSizes:
-        """Return the sizes with those of `replies` added."""
+        """Return a copy with reply sizes added."""
         return replace(self, replies=self.replies.with_sizes(replies)) if replies else self
 
     def find(self, index: int, message: Message) -> int | None:
-        """Return the measured tokens of what is sent of the message at `index`, None if unknown."""
+        """Return the measured tokens of the sent form of the message at `index`; None if unknown."""
         return self.sizes.get((index, characters_of(message)))
 
     def find_reply(self, index: int, message: Message) -> int | None:
-        """Return the tokens that the model reported when it wrote the message at `index`, None if unknown."""
+        """Return the tokens that the model reported when it wrote the message at `index`; None if unknown."""
         return self.replies.get((index, characters_of(message))) if self.replies else None
 
 
@@ -104,11 +104,11 @@ def characters_of(message: Message) -> int:
 
 
 def reply_size(message: Message, written: int, estimator: FamilyEstimator) -> int | None:
-    """Return the tokens that a reply takes in the next request, from the `written` ones that were reported.
+    """Return the tokens that a reply takes in the next request, given the `written` tokens reported for it.
 
-    `written` leaves out reasoning that is not sent back; the framing of a message is added. None for a
-    report that can be no count of this text: 0, a part, or hidden reasoning counted with it. That is
-    recognized by the upper bound of the text, where the model's tokenizer is known well enough for one.
+    `written` excludes reasoning that is not sent back; the framing of a message is added. Return None if the
+    report cannot be a count of this text: 0, a partial count, or one that includes hidden reasoning. The
+    upper bound of the text reveals the latter, if the model's tokenizer is known well enough.
     """
     if written <= 0:
         return None
@@ -122,5 +122,5 @@ def reply_size(message: Message, written: int, estimator: FamilyEstimator) -> in
 
 
 def reply_bound(message: Message, size: int) -> int:
-    """Return the most tokens that a reply of the reported `size` was seen to take in the next request."""
+    """Return the most tokens that a reply of reported `size` was observed to take in the next request."""
     return size + _MESSAGE_SURPLUS + _CALL_SURPLUS * len(message.tool_calls)

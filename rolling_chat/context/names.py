@@ -1,4 +1,4 @@
-"""Find the names in a text: paths, symbols, errors, identifiers and numbers that a later message may need."""
+"""Find names in a text: paths, symbols, errors, identifiers and numbers that a later message may need."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 _MAX_NAME = 100  # characters
-_MIN_DIGITS = 3  # of a number that says something by itself
-# one word of letters and digits alone that is longer is a hash, a key or encoded data
+_MIN_DIGITS = 3  # of a number that is meaningful by itself
+# a longer word of only letters and digits is a hash, a key or encoded data
 _MAX_RANDOM = 24
 
-# Letters of the alphabets that names are written in: Latin, Greek, Cyrillic. Scripts without spaces are no
-# part of a name, or a path in a Chinese sentence would not end.
+# Letters of the alphabets in which names are written: Latin, Greek, Cyrillic. Scripts without spaces are
+# excluded, or a path in a Chinese sentence would never end.
 _LETTER = r"A-Za-z\u00c0-\u024f\u0370-\u052f"
-# A word with something in it that prose has not: a capital after the first letter, a digit, an underscore, a
-# slash, a dot or hyphen between letters. Each word is looked at once: the repeats give nothing back.
+# A word with something that prose lacks: a capital after the first letter, a digit, an underscore, a slash, a
+# dot or hyphen between letters. The repeats are possessive, so that each word is scanned only once.
 _CANDIDATE = re.compile(
     rf"(?<![{_LETTER}0-9_./@#$~-])"
     rf"[{_LETTER}]?[a-z]*+"
@@ -31,7 +31,7 @@ _ERROR = re.compile(r"(?:Error|Exception|Warning|Fault|Failure|Panic)$|^(?:E[A-Z
 
 
 class Kind(IntEnum):
-    """Name the kinds of names."""
+    """The kinds of names."""
 
     PATH = 0
     ERROR = 1
@@ -41,7 +41,7 @@ class Kind(IntEnum):
 
 
 def names_in(text: str) -> Iterator[tuple[str, Kind]]:
-    """Yield the names in a text in order, each as often as it stands there."""
+    """Yield the names in a text in order, repeated names included."""
     for found in _CANDIDATE.finditer(text):
         for part in _parts(found[0]):
             name = part.strip("-+%,").rstrip(".-/@#$~").removeprefix("./").removeprefix("//")
@@ -51,7 +51,7 @@ def names_in(text: str) -> Iterator[tuple[str, Kind]]:
 
 
 def _parts(candidate: str) -> Iterator[str]:
-    """Split at commas, which belong to nothing but a large number."""
+    """Split a candidate at commas, which are part of a name only in a grouped number."""
     if "," not in candidate or _GROUPED_NUMBER.fullmatch(candidate.rstrip(".,")):
         yield candidate.rstrip(",")
     else:
@@ -59,7 +59,7 @@ def _parts(candidate: str) -> Iterator[str]:
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return the kind of a name; None for a word that is none."""
+    """Return the kind of a name; None if the word is not a name."""
     if not 3 <= len(name) <= _MAX_NAME:
         return None
     has_digit, has_letter = any(map(str.isdigit, name)), any(map(str.isalpha, name))

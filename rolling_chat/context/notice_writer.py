@@ -1,4 +1,4 @@
-"""Write the notice of the system message: what it tells, and the most that it may come to."""
+"""Compose the notice in the system message, and compute the most room that it may need."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rolling_chat.messages import Message
 from rolling_chat.notes import NOTE_TOOL, Note, NoteKey, max_notes_tokens, notes_after, without_oldest
 from rolling_chat.todo_list import list_of
 
-_MIN_TODO = 64  # tokens that a to-do list may take in a small window
+_MIN_TODO = 64  # tokens that a to-do list may always take, even in a small window
 
 Turns: TypeAlias = Sequence[Sequence[PromptItem]]
 
 
 @dataclass(frozen=True)
 class NoticeWriter:
-    """Writes the notice of one prompt.
+    """Composer of one prompt's notice.
 
-    Names, the to-do list and the notes are told unless a prompt has no room for them. Without `keeps_room`
-    names take only what is free when all has left that must.
+    It includes names, the to-do list and notes unless the prompt has no room for them. Without
+    `reserves_room`, names use only the room that happens to be free after everything necessary was omitted.
     """
 
     inputs: PromptInputs
@@ -40,13 +40,13 @@ class NoticeWriter:
     keeps_room: bool = True
 
     def with_spare_room(self) -> NoticeWriter | None:
-        """Return a writer that tells names where there happens to be room; None if no room is kept now."""
+        """Return a writer that reserves no room for names; None if this one reserves none."""
         if self.keeps_room and self.tells_names and self.inputs.config.omitted_names:
             return replace(self, keeps_room=False)
         return None
 
     def with_less(self) -> Iterator[NoticeWriter]:
-        """Yield writers that tell less and less, to be tried when nothing else helps."""
+        """Yield writers of shorter and shorter notices, to be tried if nothing else helps."""
         less = self
         if self.inputs.config.omitted_names:
             less = replace(less, tells_names=False)
@@ -58,7 +58,7 @@ class NoticeWriter:
             yield replace(less, tells_notes=False)
 
     def notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
-        """Return the notice for some decisions."""
+        """Return the notice for these decisions."""
         recall, unsaid = self.inputs.config.recall, untold_parts(decisions, summary)
         todo, told = self._list_at(decisions.carried), decisions.told
         if not unsaid:
@@ -67,7 +67,7 @@ class NoticeWriter:
         return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall, todo, told)
 
     def budget(self, decisions: Decisions, summary: Summary | None) -> Budget:
-        """Return the division of the window with the longest notice that new decisions may lead to."""
+        """Return the division of the window for the longest notice that new decisions could cause."""
         notice, sizes = self.notice(decisions, summary), self.inputs.sizes
         lists = (notice.todo, self._list_at(self.walked.index.todo))
         notes, spare = self._most_notes
@@ -75,20 +75,20 @@ class NoticeWriter:
         longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), told)
         budget = sizes.budget(longest.added_to(self.inputs.system))
         most = budget.system + spare + (self._most_names(budget) if self.keeps_room else 0)
-        # what was told under other settings may be more than could be told now
+        # under other settings, the notice may have contained more than it could contain now
         now = replace(notice, told=notice.told.with_only(notes=self.tells_notes, names=self.tells_names))
         return replace(budget, system=max(most, sizes.budget(now.added_to(self.inputs.system)).system))
 
     def spare(self, decisions: Decisions, summary: Summary | None) -> int:
-        """Return by how much the room is larger if nothing new is decided, in tokens."""
+        """Return how much more room there is if nothing new is decided, in tokens."""
         return self._budget_with(decisions, summary).available - self.budget(decisions, summary).available
 
     def carrying(self, turns: Turns, decisions: Decisions) -> Decisions:
-        """Return decisions with the to-do list and the notes that the notice tells from now on.
+        """Return decisions with the to-do list and the notes for the notice.
 
-        `turns` are what is sent. Told is the newest whose call is not among that. What is told already stays,
-        although something newer is sent, until the notice changes anyway: the beginning of the prompt keeps
-        still.
+        `turns` are the items that are sent. The notice contains the newest list and notes whose calls are not
+        among them. An older list or note stays, even if a newer one is sent, until the notice changes anyway,
+        so that the beginning of the prompt does not change.
         """
         before, plan = self.walked.before, self.inputs.given_plan
         decisions = replace(decisions, carried=self._carried(decisions), told=before.told)
@@ -102,7 +102,7 @@ class NoticeWriter:
     def telling(
         self, turns: Turns, decisions: Decisions, summary: Summary | None, *, is_trim: bool
     ) -> Decisions:
-        """Return decisions with all that the notice tells: names and room, too, where it changes anyway."""
+        """Return decisions with the full notice; names and room are updated only if it changes anyway."""
         before, plan = self.walked.before, self.inputs.plan
         decisions = self.carrying(turns, decisions)
         is_new = not decisions.takes_as(before) if is_trim else decisions.omitted != before.omitted
@@ -124,7 +124,7 @@ class NoticeWriter:
 
     @cached_property
     def _notes(self) -> Mapping[NoteKey, Note]:
-        """The notes of the branch; those that the user removed have no text."""
+        """The notes of the branch; notes that the user removed have an empty text."""
         if not self.inputs.config.notes:
             return {}
         said = ((item.index, item.normalized.message) for item in self.walked.items if item.index >= 0)
@@ -132,7 +132,7 @@ class NoticeWriter:
 
     @property
     def _known_notes(self) -> Sequence[Note]:
-        """The notes whose call may have left; also of a plan that is set aside for another model."""
+        """Notes whose calls may have been omitted, including those of a plan for another model."""
         plan = self.inputs.given_plan
         if plan is None or not (plan is self.inputs.plan or plan.is_of(self.inputs.given)):
             return ()
@@ -141,7 +141,7 @@ class NoticeWriter:
 
     @cached_property
     def _most_notes(self) -> tuple[tuple[Note, ...], int]:
-        """The most notes that may be told, and by how many tokens others of them may come to more."""
+        """The longest set of notes that may be shown, and how many tokens longer another set might be."""
         if not self.tells_notes or not self._notes:
             return (), 0
         notes = self._within_cap(tuple(self._notes.values()))
@@ -151,7 +151,7 @@ class NoticeWriter:
         return notes, max_notes_tokens(self.inputs.window) - taken
 
     def _told_notes(self, turns: Turns, decisions: Decisions) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-        """The notes to tell, for they cannot be seen as they are in what is sent; and those left untold."""
+        """Return the notes to show, because the sent messages lack them or differ, and those kept hidden."""
         notes = self._notes.values()
         if not notes:
             return (), ()
@@ -165,7 +165,7 @@ class NoticeWriter:
         return told, tuple(note for note in due if note not in told)
 
     def _within_cap(self, notes: Sequence[Note]) -> tuple[Note, ...]:
-        """As many of the notes as may be told, the newest of them if not all."""
+        """Return the newest of the notes that fit the cap."""
         cap, count = max_notes_tokens(self.inputs.window), self.inputs.sizes.cutting
         while notes and count(Told(notes=tuple(notes)).notes_block) > cap:
             notes = without_oldest(notes)
@@ -174,11 +174,11 @@ class NoticeWriter:
     # -- names and room
 
     def _most_names(self, budget: Budget) -> int:
-        """The room that names may take, in tokens."""
+        """Return the room for names, in tokens."""
         return int(self.inputs.config.omitted_names * max(0, budget.history)) if self.tells_names else 0
 
     def _with_names(self, turns: Turns, decisions: Decisions, summary: Summary | None) -> Decisions:
-        """Add the names that only what left has, as many as there is room for."""
+        """Add names that occur only in omitted material, as many as there is room for."""
         budget, sizes = self._budget_with(decisions, summary), self.inputs.sizes
         sent = sum(item.bound for turn in turns for item in turn)
         most = min(self._most_names(budget), budget.available - sent)
@@ -199,7 +199,7 @@ class NoticeWriter:
             (item.index, item.normalized.message)
             for item in self.walked.items
             if item.index >= 0
-            and item.normalized.tool != NOTE_TOOL  # what notes take is no name
+            and item.normalized.tool != NOTE_TOOL  # the text of notes is not searched for names
             and not (item.index in kept and kept[item.index].is_whole)
         )
         sent = [item.message for turn in turns for item in turn]
@@ -207,7 +207,7 @@ class NoticeWriter:
         return rank_names(left, sent, self.walked.before.told.names, len(self.inputs.given))
 
     def _free(self, turns: Turns, budget: Budget) -> int:
-        """How many tokens are free before something must leave again."""
+        """Return how many tokens are free before the next trim."""
         sent = sum(item.bound for turn in turns for item in turn)
         free, cap = budget.available - sent, budget.history_cap
         if cap > 0:
@@ -217,7 +217,7 @@ class NoticeWriter:
     # -- the to-do list
 
     def _carried(self, decisions: Decisions) -> int:
-        """The index of the call whose to-do list is told, -1 for none."""
+        """Return the index of the call whose to-do list the notice shows; -1 for none."""
         before, todo = self.walked.before, self.walked.index.todo
         if not self.tells_todo or todo < 0:
             return -1
@@ -228,7 +228,7 @@ class NoticeWriter:
         return before.carried if decisions.omitted == before.omitted else -1
 
     def _list_at(self, index: int) -> str:
-        """The to-do list that the message at an index sets; empty for none."""
+        """Return the to-do list set by the message at `index`; empty if there is none."""
         if not self.tells_todo or not 0 <= index < len(self.inputs.given):
             return ""
         given = self.inputs.given[index]
@@ -240,6 +240,6 @@ class NoticeWriter:
 
 
 def untold_parts(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
-    """Return the parts of the branch that left and that `summary` does not stand for."""
+    """Return the omitted parts of the branch that `summary` does not cover."""
     is_told = summary is not None and bool(summary.text)
     return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]

@@ -1,8 +1,8 @@
-"""Choose the names to tell of what left the prompt: those that nothing in it has, the likeliest needed first.
+"""Choose names to list from omitted messages: those found nowhere in the prompt, likeliest needed first.
 
-What makes a name likely to be needed was measured on recorded sessions (`tests/benchmarks/names.py`): that
-the model used it itself, that it stands among names of the work at hand, that several messages have it, and
-that it left not long ago. A number needs more of that than a name.
+Recorded sessions (`tests/benchmarks/names.py`) showed what makes a name likely to be needed: the model used
+it itself, it occurs among names of the current work, several messages contain it, and it was omitted
+recently. A number needs stronger evidence than a name.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rolling_chat.message_lines import piece_text
 from rolling_chat.messages import Message
 from rolling_chat.redaction import is_secret_name, redact
 
-# A longer message is read at both ends: names are found at some 5 MB a second.
+# Only both ends of a longer message are read: the search for names handles about 5 MB a second.
 _MAX_READ = 200_000  # characters
-_NEAR = 4  # newest messages of the model that tell, with the request, what the work is about
-_BEFORE = 80  # characters before a name that may say that it is a secret
-_ENOUGH = 0.97  # of the room: what is still free would hold no name
-# What each sign is worth, in hundredths: as told in the plan, from which a name is ranked again.
+_NEAR = 4  # newest model messages that, with the request, define the current work
+_BEFORE = 80  # characters before a name that may reveal that it is a secret
+_ENOUGH = 0.97  # of the room; the rest has no space for a name
+# What each sign is worth, in hundredths, as stored in the plan for later rankings.
 _BY_MODEL, _RELATED, _DOUBLED, _NUMBER = 100, 100, 50, -50
 _ASSIGNED = re.compile(r"([\w.-]+)[\"']?\s*[:=]\s*[\"']?$")
 
 
 @dataclass(slots=True)
 class _Found:
-    """A name in what left: in how many messages, in which last, and what speaks for it."""
+    """A name in omitted messages: its kind, the last message with it, and evidence that it matters."""
 
     kind: Kind
     index: int
@@ -56,10 +56,10 @@ def rank_names(
     known: Iterable[OmittedName],
     seen: int,
 ) -> list[OmittedName]:
-    """Return the names that only what left has, the likeliest needed first.
+    """Return the names that occur only in omitted messages, likeliest needed first.
 
-    `left` are messages that left, oldest first, each with its index; `known` are the names that were told so
-    far, of what left earlier; `sent` is all that is in the prompt. `seen` is the length of the branch.
+    `left` are newly omitted messages, oldest first, each with its index; `known` are the names listed so far,
+    from messages omitted earlier; `sent` is everything in the prompt. `seen` is the length of the branch.
     """
     here = _names_in_prompt(sent)
     texts: dict[int, str] = {}
@@ -74,9 +74,9 @@ def rank_names(
 
 
 def names_within(names: Iterable[OmittedName], most: int, count: CountText) -> tuple[OmittedName, ...]:
-    """Return as many of the names, in their order, as `most` tokens hold, each with its message's id.
+    """Return the names that fit in `max_tokens`, in their order; each message's id is counted too.
 
-    What is a part of a name before it is left out.
+    A name that is part of an earlier one is skipped.
     """
     kept: list[OmittedName] = []
     named: set[int] = set()
@@ -105,7 +105,7 @@ def _rank(name: OmittedName, seen: int) -> float:
 def _find(
     left: Iterable[tuple[int, Message]], here: Set[str], near: Set[str], texts: dict[int, str]
 ) -> dict[str, _Found]:
-    """The names in what left and not in the prompt; fills `texts` with what was read."""
+    """Return the names that are in omitted messages but not in the prompt; add the texts read to `texts`."""
     found: dict[str, _Found] = {}
     for index, message in left:
         texts[index] = text = _readable(message)
@@ -122,7 +122,7 @@ def _find(
 
 
 def _names_in_prompt(sent: Iterable[Message]) -> set[str]:
-    """The names that the prompt has, and the parts by which a path or a dotted name is known."""
+    """Return the names in the prompt, and the parts by which a path or dotted name is known."""
     return {
         part
         for message in sent
@@ -142,7 +142,7 @@ def _parts(name: str) -> Iterator[str]:
 
 
 def _near(sent: Sequence[Message]) -> set[str]:
-    """The names in the newest request and in the newest messages of the model."""
+    """Return the names in the newest request and in the model's newest messages."""
     request = next((one for one in reversed(sent) if one.role == "user"), None)
     replies = [one for one in sent if one.role == "assistant"][-_NEAR:]
     near = replies if request is None else [request, *replies]
@@ -157,7 +157,7 @@ def _readable(message: Message) -> str:
 
 
 def _is_secret(name: OmittedName, text: str) -> bool:
-    """Is this a secret by its shape, or by what stands before it in the text of its message?"""
+    """Return whether a name is a secret by its form, or by the text before it in its message."""
     at = text.find(name.name)
     before = text[max(0, at - _BEFORE) : at] if at >= 0 else ""
     before = before.rpartition("\n")[2]

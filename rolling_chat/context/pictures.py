@@ -1,15 +1,15 @@
-"""What a picture costs in tokens: each provider's own rule, by the size of the picture.
+"""Count the tokens of a picture by its size, with each provider's own rule.
 
-Every rule gives a best estimate and an upper bound. Sources, all read in 2025 and 2026:
+Every rule returns a best estimate and an upper bound. Sources, all read in 2025 and 2026:
 
 - OpenAI, developers.openai.com, "Images and vision", "Calculating costs": tiles of 512 pixels after fitting
-  into 2048 × 2048 and then 768 on the shorter side; or patches of 32 pixels, at most 1,536, times a factor.
-- Anthropic, platform.claude.com, "Vision": width × height / 750, after fitting into 1,568 pixels and some
-  1,600 tokens; newer models take 2,576 pixels and 4,784 tokens.
+into 2048 × 2048 and then 768 on the shorter side; or patches of 32 pixels, at most 1,536, times a factor.
+- Anthropic, platform.claude.com, "Vision": width × height / 750, after fitting into 1,568 pixels and about
+1,600 tokens; newer models accept 2,576 pixels and 4,784 tokens.
 - Google, ai.google.dev, "Understand and count tokens": 258 up to 384 × 384, else 258 a tile; "Media
-  resolution": up to 1,120 for newer models.
-- Anybody else: the most that the published encoders of open models need (Llama 3.2 Vision: 4 tiles of 1,601;
-  Pixtral: patches of 16 in 1,024; Qwen-VL: patches of 28, without a limit).
+resolution": up to 1,120 for newer models.
+- Others: the most that the published encoders of open models need (Llama 3.2 Vision: 4 tiles of 1,601;
+Pixtral: patches of 16 in 1,024; Qwen-VL: patches of 28, without a limit).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import NamedTuple, TypeAlias
 
 
 class PictureTokens(NamedTuple):
-    """The tokens of one picture: the best estimate, and a bound that they do not exceed."""
+    """The tokens of one picture: a best estimate, and an upper bound."""
 
     estimate: int
     bound: int
 
 
 PictureRule: TypeAlias = Callable[[int, int], PictureTokens]
-"""Takes width and height in pixels, both at least 1."""
+"""Count a picture from its width and height in pixels, both at least 1."""
 
 
 def picture_rule(model: str | None) -> PictureRule:
-    """Return the rule by which `model` counts pictures; a careful one for an unknown model."""
+    """Return the rule by which `model` counts pictures; a conservative one for an unknown model."""
     name = (model or "").lower()
     last = name.rsplit("/", 1)[-1]
     for words, rule in _RULES:
@@ -45,7 +45,7 @@ def _tiles(base: int, tile: int) -> PictureRule:
         scale = min(1.0, 2048 / max(width, height))
         scale = min(scale, 768 / min(width, height)) if scale * min(width, height) > 768 else scale
         across, down = (math.ceil(round(side * scale, 6) / 512) for side in (width, height))
-        # where a side was scaled to just the edge of a tile, rounding decides
+        # if a side was scaled to exactly the edge of a tile, rounding decides
         most = (math.ceil((side * scale + (scale < 1)) / 512) for side in (width, height))
         return PictureTokens(base + tile * across * down, base + tile * math.prod(most))
 
@@ -62,7 +62,7 @@ def _patches(factor: float, most: int = 1_536) -> PictureRule:
 
 
 def _new_openai(width: int, height: int) -> PictureTokens:
-    """A model of OpenAI's that is newer than the table: whatever rule holds for it."""
+    """Count a picture for an OpenAI model newer than the table, whichever rule applies to it."""
     likely = _tiles(85, 170)(width, height)
     return PictureTokens(likely.estimate, max(likely.bound, _patches(2.46, 10_000)(width, height).bound))
 
@@ -85,7 +85,7 @@ def _gemini(width: int, height: int) -> PictureTokens:
 
 
 def careful_picture(width: int, height: int) -> PictureTokens:
-    """Count a picture for a model that nobody knows: as the most that any known model takes."""
+    """Count a picture for an unknown model, with the most that any known model needs as the bound."""
     llama = 4 * 1_601 + 4
     pixtral = 64 * 65
     qwen = math.ceil(width / 28 + 1) * math.ceil(height / 28 + 1)
@@ -93,7 +93,7 @@ def careful_picture(width: int, height: int) -> PictureTokens:
     return PictureTokens(min(max(256, math.ceil(width * height / 750)), bound), bound)
 
 
-_SHORT = 2  # letters of a name that is looked for at the beginning only
+_SHORT = 2  # letters of a name that is only matched at the beginning
 
 # First match wins.
 _RULES: tuple[tuple[tuple[str, ...], PictureRule], ...] = (

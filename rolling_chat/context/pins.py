@@ -1,4 +1,4 @@
-"""Resolve what the user pinned and excluded to the messages that this affects."""
+"""Resolve pinned and excluded messages to all the messages that this affects."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ EXCLUDED_RESULT = "[result excluded by the user]"
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Name messages by index: `pinned` ones are never omitted, `excluded` ones are not sent.
+    """Messages pinned or excluded by the user, by index: the former are never omitted, the latter never sent.
 
-    `notes` is what the user made of notes of the model, by the index of the call.
+    `notes` are the user's edits of the model's notes, by the index of the call.
     """
 
     pinned: Set[int] = frozenset()
@@ -30,10 +30,10 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class PinEffects:
-    """List the messages that pins affect in one conversation, by index.
+    """The messages of one conversation that pins affect, by index.
 
-    `pinned` messages are never omitted or shortened; `excluded` is not sent; `emptied` are results that are
-    sent as the line that says who excluded them, be their iteration kept or not.
+    `pinned` messages are never omitted or shortened, `excluded` ones are not sent. `emptied` are results that
+    are replaced by a line saying that the user excluded them, whether or not their iteration is kept.
     """
 
     pinned: Set[int] = frozenset()
@@ -54,11 +54,11 @@ NO_EFFECTS = PinEffects()
 
 
 def resolve_pins(messages: Sequence[Message | JsonObject], pins: Pins) -> PinEffects:
-    """Resolve `pins` against the whole branch `messages`; look only at the turns that they are in.
+    """Resolve `pins` against the whole branch; read only the turns that contain them.
 
-    A pinned request or answer brings its turn's request along, a pinned call or result its whole
-    iteration too. An excluded call takes its iteration, an excluded request its turn; a request that is
-    still to be answered and the system message cannot be excluded. What is excluded is not pinned.
+    A pinned request or answer also pins its turn's request; a pinned call or result also pins its whole
+    iteration. An excluded call excludes its iteration, an excluded request its turn. An unanswered request
+    and the system message cannot be excluded. Exclusion takes precedence over pinning.
     """
     if not pins:
         return NO_EFFECTS
@@ -70,36 +70,36 @@ def resolve_pins(messages: Sequence[Message | JsonObject], pins: Pins) -> PinEff
 
 
 def request_of(messages: Sequence[Message | JsonObject], index: int) -> int:
-    """The index of the request that opened the turn of `index`; -1 where there is none."""
+    """Return the index of the request that opened the turn of `index`; -1 if there is none."""
     return _Branch(messages).request_of(index)
 
 
 def current_request(messages: Sequence[Message | JsonObject]) -> int:
-    """Return the index of the request that is still to be answered; -1 if the last turn has its answer."""
+    """Return the index of the unanswered request; -1 if the last turn is complete."""
     return _Branch(messages).current
 
 
 class _Branch:
-    """The turns and iterations around an index."""
+    """A branch, queried for the turn and the iteration around an index."""
 
     def __init__(self, messages: Sequence[Message | JsonObject]) -> None:
         self._messages = messages
         self.current = -1 if _is_answered(messages) else self.request_of(len(messages) - 1)
 
     def role(self, index: int) -> str:
-        """The role of the message at an index; empty for the system message, and where there is none."""
+        """Return the role of the message at an index; empty for the system message or an invalid index."""
         if not 0 <= index < len(self._messages) or (index == 0 and opens_with_system(self._messages)):
             return ""
         return role_of(self._messages[index])
 
     def pinned_with(self, index: int) -> set[int]:
-        """All that stays when the message at `index` is pinned."""
+        """Return the indexes that are kept when the message at `index` is pinned."""
         if not self.role(index):
             return set()
         return {index, *self._iteration_of(index), self.request_of(index)} - {-1}
 
     def excluded_with(self, index: int) -> set[int]:
-        """All that is not sent when the message at `index`, which is no result, is excluded."""
+        """Return the indexes that are not sent when the message at `index`, not a result, is excluded."""
         if not self.role(index) or index == self.current:
             return set()
         if opens_turn(self._messages, index):
@@ -110,7 +110,7 @@ class _Branch:
         return {index, *self._iteration_of(index)}
 
     def request_of(self, index: int) -> int:
-        """The index of the request that opened the turn of a message; -1 where there is none."""
+        """Return the index of the request that opened the turn of a message; -1 if there is none."""
         while index >= 0 and self.role(index) and not opens_turn(self._messages, index):
             index -= 1
         return index if self.role(index) else -1

@@ -1,4 +1,4 @@
-"""The plan: the pipeline's decisions on one conversation, as a value."""
+"""The plan: the pipeline's decisions about one conversation, as an immutable value."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PLAN_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class PlanIndex:
-    """Cache the messages that were already processed, so that the next request looks only at new ones.
+    """A cache of messages that were already processed, so that the next request reads only new ones.
 
-    `items` is what was kept of the first `seen` messages, `given` the messages that they were made
-    of and `last` the newest of all; `unfit` are the indexes of messages that no prompt can carry. It is
-    not stored: a plan that comes from a store builds it again, once. One that was built while rolling was
-    off is of no use once it is on, nor the other way round.
+    `items` are the kept items of the first `seen` messages, `given` the messages they were made from, and
+    `last` the newest message. `unfit` are the indexes of messages that no prompt can carry. The index is not
+    stored: a plan that is loaded from a store rebuilds it once. An index built with rolling off is invalid
+    with rolling on, and vice versa.
     """
 
     config: ContextConfig
@@ -44,7 +44,7 @@ class PlanIndex:
     task: int
     unfit: tuple[int, ...]
     todo: int = -1  # the index of the newest call that sets a to-do list
-    unseen: int = 0  # the messages below this index were not looked at, where none could be omitted
+    unseen: int = 0  # messages below this index were not read, because none could be omitted
 
     def holds(
         self,
@@ -55,7 +55,8 @@ class PlanIndex:
     ) -> bool:
         """Return whether the cache is valid for these messages, this model, configuration and pins.
 
-        The same pins may come to more as a branch grows: what was excluded while its turn ran, say.
+        The same pins may affect more messages as a branch grows, such as a turn that was running when
+        excluded.
         """
         if self.model != (model or "") or not 0 < self.seen <= len(messages):
             return False
@@ -74,7 +75,7 @@ class PlanIndex:
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """Remember what a prompt was made of until the provider reports its count.
+    """The contents of a sent prompt, kept until the provider reports its count.
 
     `fixed` is the best estimate of system message and tools, `fixed_estimate` their plain estimate."""
 
@@ -86,16 +87,15 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """Record what is omitted and shortened, for one branch, model and window.
+    """What is omitted and shortened in one branch, for one model and window.
 
-    Messages are known by their index in the branch. `seen` is the length of the branch when the plan
-    was taken, `fingerprint` that of its last message: a plan that does not match is set aside. `pins`
-    are the user's part in it, which holds until they give others; `summary` is the active one, its
-    text as it is sent.
-    `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
-    costs nothing. `confirmed` is what the model counted last, `measured` what of it every message is;
-    `sent` is the prompt whose count is still to come, `doubted` a count that `confirm_count` did not believe
-    yet. Immutable; `to_json` and `from_json` carry it to and from a store.
+    Messages are identified by their index in the branch. `seen` is the length of the branch when the plan was
+    made, `fingerprint` identifies its last message: a plan that does not match is ignored. `pins` come from
+    the user and stay in effect until replaced; `summary` is the active one, with its text as sent. `is_cold`
+    means that the provider's cache no longer has this branch, so that a trim costs nothing. `confirmed` is
+    the model's last count, `measured` the size of each message in it. `sent` is the prompt whose count has
+    not arrived yet, `doubted` a count that `confirm_count` has not believed so far. Immutable; `to_json` and
+    `from_json` serve stores.
     """
 
     model: str = ""
@@ -113,26 +113,24 @@ class ContextPlan:
     doubted: int = field(default=0, compare=False, repr=False)
 
     def fits(self, messages: Sequence[Message | JsonObject], model: str | None, window: int) -> bool:
-        """Return whether the plan is valid for this branch, model and window.
-
-        A larger window needs a new plan."""
+        """Return whether the plan is valid for this branch and model, and for a window that is not larger."""
         return self.model == (model or "") and window <= self.window and self.is_of(messages)
 
     def is_of(self, messages: Sequence[Message | JsonObject]) -> bool:
-        """Return whether the plan was taken for this branch, whatever the model and the window."""
+        """Return whether the plan was made for this branch, regardless of model and window."""
         if not 0 < self.seen <= len(messages):
             return False
         return fingerprint(messages[self.seen - 1]) == self.fingerprint
 
     def seen_under(self, config: ContextConfig, model: str) -> int:
-        """Count the messages that need no second look under `config` and `model`."""
+        """Return how many messages need not be processed again under `config` and `model`."""
         index = self.index
         if index is None or index.model != model or _shaping(index.config) != _shaping(config):
             return 0
         return index.seen
 
     def afresh(self) -> ContextPlan | None:
-        """Return what a plan that is made from scratch must know of this one: notes, None if none."""
+        """Return the parts that a new plan must take over from this one: notes; None if there are none."""
         told = self.decisions.told
         notes = tuple(sorted((*told.notes, *told.untold), key=lambda note: note.key))
         if not notes:
@@ -145,7 +143,7 @@ class ContextPlan:
         return replace(self, is_cold=True)
 
     def to_json(self, *, with_sizes: bool = True) -> dict[str, Json]:
-        """Return the plan as plain JSON values; without message sizes if the caller keeps those."""
+        """Return the plan as plain JSON values; without message sizes if the caller stores those."""
         decisions, measured = self.decisions, self.measured.sizes if with_sizes else {}
         sizes = [[index, tokens, length] for (index, length), tokens in measured.items()]
         return {
@@ -211,8 +209,9 @@ def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:
 
 
 def _shaping(config: ContextConfig) -> ContextConfig:
-    """What of a configuration items are shaped by; what replies teach moves only their sizes,
-    and the room for an answer not even those."""
+    """Return the part of a configuration that shapes items.
+
+    Calibration changes only their sizes, and the output reserve not even those."""
     calibration = Calibration(shape=config.calibration.shape)
     return replace(
         config, safety_margin=0.0, reserved_output_tokens=0, unproven_share=0.0, calibration=calibration
@@ -220,7 +219,7 @@ def _shaping(config: ContextConfig) -> ContextConfig:
 
 
 def fingerprint(message: Message | JsonObject) -> str:
-    """Return a short digest of what a message says, the same in both forms."""
+    """Return a short digest of a message's content, equal for both forms of a message."""
     said = message.to_dict() if isinstance(message, Message) else Message.from_dict(message).to_dict()
     text = json.dumps(said, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

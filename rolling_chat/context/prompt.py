@@ -1,4 +1,4 @@
-"""Build a prompt that fits: the only way to a request."""
+"""Build a prompt that fits: the entry point of the pipeline for every request."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import JsonObject, Message
 
-# What the least of tokenizers counts of our best estimate (o200k of emoji: 0.72).
+# The smallest count of any tokenizer, as a share of our best estimate (o200k for emoji: 0.72).
 _LEAST_SHARE = 0.7
 
 
 class FinalPrompt(NamedTuple):
-    """Hold a request that fits, its report, and the plan to give to the next call.
+    """A request that fits, its report, and the plan to pass to the next call.
 
-    `messages` are of the kind that was given; `token_count` is the best estimate of messages and tools."""
+    `messages` have the type of the input; `token_count` is the best estimate of messages and tools."""
 
     messages: list[Any]
     token_count: int
@@ -51,20 +51,20 @@ def build_final_prompt(
 ) -> FinalPrompt:
     """Build one request that fits the model's context window; pure and deterministic.
 
-    `messages` are a whole branch, the system message first, as `Message`s or as OpenAI-format
-    dictionaries; the result is of the same kind, ready for JSON in the second case, and a message that
-    was not changed is the one given. Decisions of `plan` are kept, and more are taken only when the
-    prompt no longer fits, so that its beginning does not change. `pins` name messages by index that stay
-    or are not sent; without them those of the plan apply. `summary` is the newest available: it becomes
-    active at a trim, as soon as anything that it covers was omitted and is in no summary, when nothing
-    that it covers is sent, or with `take_summary` at once; until then the plan's is active. With
-    `config.enabled` False nothing is omitted: results are capped, what does not fit is refused, and the
-    decisions of `plan` come back unchanged. No messages make a prompt without messages. Before a request is
-    refused that nothing can be omitted from, the room for the answer shrinks to 512 tokens, then to 256: see
-    `reduced_reserve` of the report; with `unproven_share` a prompt that may fit is tried once.
-    `memo` remembers what was counted from call to call: it saves time, and changes nothing else.
+    `messages` are a whole branch, the system message first, as `Message`s or as OpenAI-format dictionaries.
+    The result has the same type, ready for JSON in the second case; unchanged messages are the same objects.
+    The decisions of `plan` are kept, and new ones are made only when the prompt no longer fits, so that its
+    beginning stays unchanged. `pins` give the indexes of messages that must stay or must not be sent; without
+    them, the plan's pins apply. `summary` is the newest one available. It becomes active at a trim, as soon
+    as anything it covers was omitted without being in a summary, when nothing it covers is sent any more, or
+    at once with `take_summary`; until then the plan's summary is active. With `config.enabled` False nothing
+    is omitted: results are capped, what does not fit is refused, and the decisions of `plan` are returned
+    unchanged. No messages yield a prompt without messages. If nothing can be omitted, the room for the answer
+    shrinks to 512 tokens, then to 256, before the request is refused: see `reduced_reserve` of the report.
+    With `unproven_share`, a prompt that may fit is tried once. `memo` caches counts between calls; it saves
+    time and changes nothing else.
 
-    Raises ContextOverflowError when the request cannot be made to fit.
+    Raises ContextOverflowError if the request cannot be made to fit.
     """
 
     def build(config: ContextConfig) -> FinalPrompt:
@@ -91,9 +91,9 @@ def build_final_prompt(
 
 
 def _last_resorts(config: ContextConfig, refused: PromptReport) -> Iterator[ContextConfig]:
-    """Yield what may still make a refused request fit: less room for the answer, or a try.
+    """Yield configurations that may still make a refused request fit: a smaller reserve, or one attempt.
 
-    A model of which nothing is known may count less than others: all that may fit is sent to it once.
+    An unknown model may count fewer tokens than others, so everything that may fit is sent to it once.
     """
     if config.enabled or not refused.history:
         yield from with_smaller_reserves(config, refused.window)
@@ -113,13 +113,13 @@ def rebuild_final_prompt(
     pins: Pins | None = None,
     memo: CountMemo | None = None,
 ) -> FinalPrompt:
-    """Rebuild the prompt that `plan` was made for, without any new decision, whether or not it fits."""
+    """Rebuild the prompt that `plan` was made for, without new decisions, whether or not it fits."""
     inputs = PromptInputs.of(messages, config, tools, model, plan, pins=pins, is_settled=True, memo=memo)
     return _build(inputs)
 
 
 def _build(inputs: PromptInputs) -> FinalPrompt:
-    """Walk the branch, decide, assemble; refuse what does not fit."""
+    """Walk the branch, decide, assemble; refuse a prompt that does not fit."""
     walked = walk(inputs)
     assembled = assemble(inputs, walked, decide(inputs, walked))
     report = draw_report(assembled, inputs.sizes)

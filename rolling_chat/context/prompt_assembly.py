@@ -1,4 +1,4 @@
-"""Assemble a prompt: the third stage, which turns what was decided into messages and the next plan."""
+"""Assemble a prompt: the third stage, which turns decisions into messages and the next plan."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rolling_chat.messages import Json, JsonObject, Message
 
 @dataclass(frozen=True, slots=True)
 class AssembledPrompt:
-    """Hold everything that a prompt consists of and its report shows.
+    """Everything that a prompt consists of and that its report shows.
 
-    `history` and `current` are what is sent after the system message, in order; `unfit` are the indexes
-    of messages that no prompt can carry; `before` are the decisions that the plan came with; `pin_effects`
-    is what the user pinned and excluded, `summary` the active one, `inferred` what is history too and was
-    not looked at.
+    `history` and `current` are the items sent after the system message, in order; `unfit` are the indexes of
+    messages that no prompt can carry; `before` are the decisions of the given plan; `pin_effects` are the
+    messages that the user pinned or excluded; `summary` is the active one; `inferred` is the part of history
+    that was not read.
     """
 
     given: Sequence[Message | JsonObject]
@@ -42,22 +42,22 @@ class AssembledPrompt:
 
     @property
     def items(self) -> list[PromptItem]:
-        """Return what is sent after the system message."""
+        """The items sent after the system message."""
         return [*self.history, *self.current]
 
     @property
     def pinned(self) -> int:
-        """Return the upper bound of the pinned messages in the history, in tokens."""
+        """The upper bound of the pinned messages in the history, in tokens."""
         return sum(item.bound for item in self.history if item.index in self.pin_effects.pinned)
 
     @property
     def summarized(self) -> int:
-        """Count the messages that the summary stands for; 0 if its text had to go."""
+        """The number of messages that the summary replaces; 0 if its text had to be dropped."""
         is_said = self.summary is not None and bool(self.summary.text)
         return self.decisions.omitted.of(SUMMARIZED) if is_said else 0
 
     def parts(self, budget: Budget) -> Mapping[str, int]:
-        """Return the size of each part of the prompt by its name, as upper bounds in tokens."""
+        """Return the size of each named part of the prompt, as upper bounds in tokens."""
         users = sum(item.bound for item in self.current if item.message.role == "user")
         return {
             "system prompt": budget.system,
@@ -71,10 +71,10 @@ class AssembledPrompt:
 
 
 def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> AssembledPrompt:
-    """Put the system message, history and current turn together."""
+    """Combine the system message, the history and the current turn."""
     turns = outcome.turns
     if turns and turns[-1] and is_answer(turns[-1][-1]):
-        # nothing runs: to the request that comes next, all that was said is history
+        # no turn is running: for the next request, everything is history
         turns = [*turns, []]
     omitted = outcome.decisions.omitted
     return AssembledPrompt(
@@ -92,7 +92,7 @@ def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> Assemble
 
 
 def messages_to_send(assembled: AssembledPrompt) -> list[Message | dict[str, Json]]:
-    """Return the prompt's messages, in the form in which they were given (dictionaries or Message)."""
+    """Return the prompt's messages, of the type that was given (dictionaries or `Message`)."""
     are_messages = bool(assembled.given) and isinstance(assembled.given[0], Message)
     if are_messages:
         systems = [assembled.system] if assembled.system else []
@@ -108,7 +108,7 @@ def _as_dict(item: PromptItem, messages: Sequence[Message | JsonObject]) -> dict
 
 
 def next_plan(inputs: PromptInputs, walked: Walked, assembled: AssembledPrompt) -> ContextPlan:
-    """Return the plan for the next call, with the new decisions and what was sent."""
+    """Return the plan for the next call, with the new decisions and the sent prompt."""
     sizes = inputs.sizes
     fixed, estimate = sizes.fixed(assembled.system), sizes.fixed_estimate(assembled.system)
     sent = SentPrompt(sizes.model or "", tuple(assembled.items), fixed.system + fixed.tools, estimate)

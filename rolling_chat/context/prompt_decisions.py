@@ -1,4 +1,4 @@
-"""Decide what is omitted and shortened: the second stage of a prompt."""
+"""Decide what to omit and shorten: the second stage of building a prompt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
 
-# How many tokens of messages may leave for the sake of a token of names.
+# How many tokens of messages may be omitted to make room for one token of names.
 _WORTH_OF_NAMES = 2
 
 
 class Outcome(NamedTuple):
-    """The result of planning: the decisions, what stays of each turn, and the notice about the rest."""
+    """The result of planning: decisions, the remaining items of each turn, and the notice about the rest."""
 
     decisions: Decisions
     turns: list[list[PromptItem]]
@@ -26,12 +26,12 @@ class Outcome(NamedTuple):
 
 
 def decide(inputs: PromptInputs, walked: Walked) -> Outcome:
-    """Take the decisions that make the prompt fit; none if it fits already."""
+    """Make the decisions needed for the prompt to fit; none if it fits already."""
     return _Deciding(inputs, walked).run()
 
 
 class _Deciding:
-    """The decisions of one prompt."""
+    """The decision process for one prompt."""
 
     def __init__(self, inputs: PromptInputs, walked: Walked) -> None:
         self._inputs = inputs
@@ -67,11 +67,11 @@ class _Deciding:
 
     @property
     def _has_omitted(self) -> bool:
-        """Has anything been omitted before it was looked at?"""
+        """Whether messages were omitted before they were read."""
         return self._before is not self._given_decisions
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
-        """Trim with the summary that is ready; if nothing else helps, it and what else is told give way."""
+        """Trim with the available summary; if nothing else helps, drop it and other parts of the notice."""
         trimmer, summary = self._trim_worth_its_names(ready, early=early)
         for writer in self._writer.with_less():
             if trimmer.fits:
@@ -81,9 +81,9 @@ class _Deciding:
         return trimmer, summary
 
     def _trim_worth_its_names(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
-        """Trim with room kept for names, unless far more than that room would leave for their sake.
+        """Trim with room reserved for names, unless that would omit far more than the names are worth.
 
-        Calls, pictures and thoughts leave whole, however little of them would not fit.
+        Calls, pictures and reasoning are omitted whole, however small the excess.
         """
         writer, sparing = self._writer, self._writer.with_spare_room()
         trimmer, summary = self._trim_telling(ready, early=early)
@@ -102,19 +102,20 @@ class _Deciding:
         return trimmer, summary
 
     def _trim_telling(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
-        """Trim with what the notice is to tell, and as much of the summary as there is room for."""
+        """Trim with the writer's notice and as much of the summary as there is room for."""
         for summary in self._shorter(ready):
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
             if self._masks_exactly:
-                # a file whose edit has left is no longer being edited: the next request would mask its read
+                # a file whose edit was omitted is no longer being edited: the next request would mask its
+                # read
                 trimmer.mask_current_turn()
             if trimmer.fits:
                 break
         return trimmer, summary
 
     def _trimmer(self, summary: Summary | None) -> Trimmer:
-        """A trimmer under `summary`, which stands for the turns that it covers."""
+        """Return a trimmer for the prompt with `summary`, which replaces the turns that it covers."""
         inputs, before = self._inputs, _relabeled(self._before, summary)
         budget = self._writer.budget(before, summary)
         pinned = inputs.pin_effects.pinned
@@ -126,14 +127,14 @@ class _Deciding:
         return trimmer
 
     def _is_over(self, trimmer: Trimmer, summary: Summary | None, share: float = 1.0) -> bool:
-        """Is a share of the limits exceeded? Only a new decision needs room for a longer notice."""
+        """Return whether `share` of the limits is exceeded, with the notice that no new decision needs."""
         if not trimmer.is_over(share):
             return False
         decisions = self._writer.carrying(trimmer.turns, trimmer.decisions)
         return trimmer.is_over(share, spare=int(share * self._writer.spare(decisions, summary)))
 
     def _comes_in(self, ready: Summary, active: Summary | None) -> bool:
-        """Does a summary that is ready become active at once? As soon as it covers an unreported omission."""
+        """Return whether the available summary becomes active now, as for covering an unreported omission."""
         untold = untold_parts(_relabeled(self._before, active), active)
         return (
             self._inputs.takes_summary
@@ -142,7 +143,7 @@ class _Deciding:
         )
 
     def _has_left(self, summary: Summary) -> bool:
-        """Is nothing sent of what a summary covers, except what stays in any case?"""
+        """Return whether no message that a summary covers is sent, except those that always are."""
         stays, covered = {*self._inputs.pin_effects.pinned, self._task}, summary.covered
         return not any(
             start <= item.index < stop and item.index not in stays
@@ -152,7 +153,7 @@ class _Deciding:
         )
 
     def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
-        """The summary within its limit, then half of it, then nothing of it."""
+        """Yield the summary within its limit, then within half of it, then without text."""
         if summary is None:
             yield None
             return
@@ -169,7 +170,7 @@ class _Deciding:
 
 
 def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:
-    """The same decisions, where what `summary` covers has left for its sake."""
+    """Return the decisions with omissions that `summary` covers attributed to it."""
     if summary is None:
         return decisions
     omitted = decisions.omitted

@@ -1,4 +1,4 @@
-"""Prompt items: the messages of a branch as a prompt sends them, with their sizes."""
+"""Prompt items: the messages of a branch in the form in which a prompt sends them, with their sizes."""
 
 from __future__ import annotations
 
@@ -44,30 +44,31 @@ from rolling_chat.context.tool_results import (
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import ATTACHED, NOTE, Message, has_pictures
 
-# The layer of what a summary stands for.
+# The layer of messages that a summary replaces.
 SUMMARIZED = "summary"
-# Why a result is masked, where no other reason is named.
+# The default reason why a result is masked.
 OLDER = "an older result"
-# Beside an image a result's text wants room for the line that says that it was cut.
+# Tokens that the text of a result with images needs at least: room for the line about the cut.
 _MIN_TEXT_TOKENS = 32
 
 
-# Fields of a message that say more than its text does; so may all that are no single value.
+# Fields of a message that carry content beyond its text; so may any field whose value is a structure.
 _SAID_BESIDE = {NOTE, "reasoning", "reasoning_content"}
 _Structure = (Mapping, list, tuple)
 
-# What is sent of a message, its fate, the layer that decided it, and the reason.
+# The sent form of a message, its fate, the layer that decided it, and the reason.
 _Formed: TypeAlias = tuple[Message, Fate, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Record which messages are omitted, masked or shortened, by index in the branch.
+    """Which messages are omitted, masked or shortened, by index in the branch.
 
-    `omitted` names the layer that took a message; `masked` are results, each with the reason, `arguments`
-    calls with long values, `levels` what a result, a text or a call's values may keep, in bound tokens that
-    no reply corrected: what was cut must not be cut anew when the model has taught us more. `carried` is the
-    index of the call whose to-do list the notice tells, -1 for none; `told` is what else the notice tells.
+    `omitted` names the layer that omitted each message. `masked` are results, each with the reason;
+    `arguments` are calls whose long values are cut. `levels` are the sizes to which a result, a text or a
+    call's values are cut, in bound tokens before calibration: what was cut must not be cut again when the
+    calibration changes. `carried` is the index of the call whose to-do list the notice repeats, -1 for none;
+    `notice` is the notice's other content.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
@@ -78,7 +79,7 @@ class Decisions:
     told: Told = NOTHING_TOLD
 
     def without(self, indexes: Set[int]) -> Decisions:
-        """Return the decisions without those on `indexes`."""
+        """Return the decisions without those about `indexes`."""
         if not indexes:
             return self
         levels = {index: cap for index, cap in self.levels.items() if index not in indexes}
@@ -93,16 +94,16 @@ class Decisions:
         )
 
     def takes_as(self, other: Decisions) -> bool:
-        """Return whether the same is omitted, masked and shortened as by `other`, whatever is told."""
+        """Return whether the same is omitted, masked and shortened as in `other`, whatever the notice."""
         return replace(self, told=other.told) == other
 
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """Hold one message as a prompt sends it: its text, its size and what became of it.
+    """One message as a prompt sends it: its content, its size and its fate.
 
-    `normalized` is the message as it was repaired, `message` what is sent of it. `tokens` is the best
-    estimate and `bound` the upper bound; both are the model's own count if it was `measured`.
+    `normalized` is the message after repair, `message` the form that is sent. `tokens` is the best estimate
+    and `bound` the upper bound; both are the model's own count if `measured`.
     """
 
     normalized: NormalizedMessage
@@ -113,29 +114,30 @@ class PromptItem:
     layer: str = ""
     reason: str = ""
     measured: bool = False
-    # the index of the message in the branch, -1 for an invented one; read thousands of times a request
+    # the message's index in the branch, -1 if invented; a field because it is read thousands of times a
+    # request
     index: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take the index from the message."""
+        """Copy the index from the normalized message."""
         object.__setattr__(self, "index", self.normalized.index)
 
     @property
     def opens_turn(self) -> bool:
-        """Return whether a turn begins with it."""
+        """Whether a turn begins with this message."""
         return self.normalized.opens_turn
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it is sent whole, neither shortened nor emptied."""
+        """Whether the message is sent whole, neither shortened nor emptied."""
         return self.message is self.normalized.message and not self.normalized.excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Hold the sizes of system message and tools, which every prompt carries.
+    """The sizes of system message and tools, which every prompt contains, in tokens.
 
-    Each is given as best estimate and as upper bound; the system's includes what the provider adds to every
+    Each is a best estimate and an upper bound. The system's size includes what the provider adds to every
     request."""
 
     system: int
@@ -146,11 +148,11 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Measure messages for one model: best estimates for display, upper bounds for the limit.
+    """Measures messages for one model: best estimates for display, upper bounds for the limit.
 
-    `estimate` and `bound` are corrected by what the model reported. What a message is cut to goes by
-    `shaping` and by `cutting`, which counts a text in plain bound tokens: they stand still. `memo` is what
-    was counted before.
+    `estimate` and `bound` are corrected by the model's reports. The length to which messages are cut follows
+    `shaping`, and `cutting`, which counts a text in uncalibrated bound tokens: neither changes with a reply.
+    `memo` caches earlier counts.
     """
 
     config: ContextConfig
@@ -167,7 +169,7 @@ class Sizes:
 
     @property
     def is_unproven(self) -> bool:
-        """Return whether the best estimate decides: nobody can count and nothing is known."""
+        """Whether the best estimate decides, because the tokenizer is unknown and nothing was measured."""
         config = self.config
         if not config.unproven_share or self.plain.family.name != UNKNOWN.name:
             return False
@@ -175,11 +177,11 @@ class Sizes:
 
     @property
     def proven(self) -> Sizes:
-        """Return the sizes with upper bounds, whatever decides."""
+        """The same sizes with upper bounds, even if the estimate decides."""
         return replace(self, config=replace(self.config, unproven_share=0.0))
 
     def _decisive(self, tokens: int, bound: int) -> int:
-        """Return what of a size decides whether a prompt fits: its bound, unless the model is unproven."""
+        """Return the size that decides whether a prompt fits: the bound, unless the model is unproven."""
         return math.ceil(tokens * self.config.unproven_share) if self.is_unproven else bound
 
     @classmethod
@@ -195,8 +197,7 @@ class Sizes:
     ) -> Sizes:
         """Create the sizes for a model under `config`.
 
-        `confirmed` and `measured` are what the model itself counted. Raises ValueError for an unknown
-        estimator."""
+        `confirmed` and `measured` are the model's own counts. Raises ValueError for an unknown estimator."""
         choice, calibration = config.token_estimator, config.calibration
         return cls(
             config,
@@ -205,7 +206,7 @@ class Sizes:
             estimator_for(model, choice, calibration, memo),
             bounding_estimator(model, calibration, memo),
             bounding_estimator(model, memo=memo),
-            # cuts are known by these two, which therefore hold no memo
+            # these two are part of the cache key of a cut, so they reference no memo
             estimator_for(model, choice, Calibration(estimate=calibration.shape)),
             bounding_estimator(model).bound_text,
             memo,
@@ -219,7 +220,7 @@ class Sizes:
         return divide_window(self.config, self.model, system=fixed.system_bound, tools=fixed.tools_bound)
 
     def fixed(self, system: Message | None) -> Fixed:
-        """Return the size of system message and tools: as measured, corrected by what changed since."""
+        """Return the size of system message and tools: the measured one, corrected for later changes."""
         tokens, bound = self.estimated(system) if system else (0, 0)
         tools_bound = self.bound.bound_tools(self.tools)
         tools = min(count_tools(self.estimate, self.tools), tools_bound)
@@ -234,9 +235,7 @@ class Sizes:
             part = part.at(estimate, calibration.estimate, self.bound.prior / self.plain.family.factor)
         else:
             learned = calibration.fixed_part(estimate, fixed.system_bound + fixed.tools_bound)
-            if (
-                learned is None or self.estimate != self.bound
-            ):  # an estimator that was chosen is not corrected
+            if learned is None or self.estimate != self.bound:  # a chosen estimator is not corrected
                 return fixed
             part = learned
         system_tokens, tools_tokens = _divided(part.tokens, fixed.system, fixed.tools)
@@ -248,10 +247,10 @@ class Sizes:
         return said + self.plain.family.request_extra + count_tools(self.plain, self.tools)
 
     def measure(self, message: Message, index: int) -> tuple[int, int, bool]:
-        """Return estimate, upper bound, and whether both are measured, of what is sent of a message.
+        """Return the estimate and the upper bound of a message's sent form, and whether both are measured.
 
-        What the model reported of its own reply is the best estimate of it. It raises the bound and never
-        lowers it: some report fewer tokens than they count when the reply comes back to them.
+        The model's report about its own reply is the best estimate of it. It can raise the bound but not
+        lower it: some models report fewer tokens than they count when the reply is sent back to them.
         """
         if (measured := self.measured.find(index, message)) is not None:
             return measured, measured, True
@@ -262,7 +261,7 @@ class Sizes:
         return reported, bound if reported <= bound else reply_bound(message, reported), False
 
     def measure_again(self, item: PromptItem) -> PromptItem:
-        """Return the item with its size updated to the current calibration."""
+        """Return the item with sizes for the current calibration."""
         tokens, bound, measured = self._measured(item.normalized, item.message)
         return replace(item, tokens=tokens, bound=bound, measured=measured)
 
@@ -271,23 +270,23 @@ class Sizes:
         return self.measure(message, normalized.index) if is_known else (*self.estimated(message), False)
 
     def estimated(self, message: Message) -> tuple[int, int]:
-        """Return the best estimate of `message`, and its upper bound, or what decides in its place.
+        """Return the best estimate of `message`, and its upper bound or the size that decides instead.
 
-        An estimator that was chosen by name may count more than the bound: what cannot be is not taken.
+        An estimator chosen by name may count more than the bound, so the estimate is capped at the bound.
         """
         bound = self.bound.bound_message(message)
         tokens = min(self.estimate.count_message(message), bound)
         return tokens, self._decisive(tokens, bound)
 
     def in_plain(self, bound: int) -> int:
-        """Convert bound tokens to uncalibrated ones, in which cuts are stored."""
+        """Convert bound tokens to uncalibrated ones, the unit in which cuts are stored."""
         share = (
             self.plain.family.factor * self.config.unproven_share if self.is_unproven else self.bound.prior
         )
         return int(bound * self.plain.prior / share)
 
     def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
-        """Make the prompt item of a message under `decisions`; cap tool results (layer 3a)."""
+        """Return the prompt item of a message under `decisions`; cap tool results (layer 3a)."""
         message, fate, layer, reason = self._formed(normalized, decisions)
         tokens, bound, measured = self._measured(normalized, message)
         return PromptItem(normalized, message, tokens, bound, fate, layer, reason, measured)
@@ -332,8 +331,7 @@ class Sizes:
         return None
 
     def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
-        """`source` within `share` bound tokens, framing and name included: its text is cut; its images
-        stay where they fit."""
+        """Cut `source` to `share` bound tokens, including framing and name; its images stay if they fit."""
         others = self.plain.bound_message(replace(source, content=other_parts(source)))
         is_large = others + _MIN_TEXT_TOKENS > share
         if other_parts(source) and is_large and not has_unknown_parts(source):
@@ -356,13 +354,13 @@ class Sizes:
         shorter = self._levelled(source, share, "both", self._recall(normalized))
         if shorter is source:
             return None
-        # `ATTACHED` is where files stand in the whole text: not where they stand in this one
+        # `ATTACHED` holds positions of files in the whole text, which do not apply to the shortened one
         extras = {key: value for key, value in (source.extras or {}).items() if key != ATTACHED}
         shorter = replace(shorter, extras=extras or None)
         return shorter, Fate.SHORTENED, "2", "as much of it as there is room for"
 
     def _recall(self, normalized: NormalizedMessage) -> str:
-        """The line that says how to read a shortened message back, where the model can."""
+        """Return the line that says how to read a shortened message back; empty without a recall tool."""
         return recall_line(normalized.index) if self.config.recall else ""
 
     def _style(self, normalized: NormalizedMessage) -> Truncation:
@@ -371,14 +369,14 @@ class Sizes:
 
 
 def may_be_cut(item: PromptItem | None) -> bool:
-    """Return whether a part of an item may stand for it: of a result, or of a text that is nothing else."""
+    """Return whether an item may be sent in part: a result, or a message that is only text."""
     if item is None or item.index < 0 or item.normalized.excluded or item.fate is Fate.MASKED:
         return False
     return item.message.role == "tool" or _is_plain_text(item.message)
 
 
 def _is_plain_text(message: Message) -> bool:
-    """Is this a request or an answer without calls, pictures, thoughts, or anything else beside its text?"""
+    """Return whether this is a request or answer with only text: no calls, pictures or reasoning."""
     is_talk = message.role in {"user", "assistant"} and not message.tool_calls
     if not is_talk or not isinstance(message.content, str):
         return False
@@ -393,7 +391,7 @@ def _divided(total: int, system: int, tools: int) -> tuple[int, int]:
 
 
 def _parts_cost(message: Message, estimator: TokenEstimator) -> int:
-    """What the images and other parts that are no text cost, in tokens."""
+    """Return the cost of images and other parts that are not text, in tokens."""
     parts = other_parts(message)
     if not parts:
         return 0

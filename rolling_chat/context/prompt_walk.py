@@ -1,7 +1,7 @@
-"""Walk the branch: the first stage of a prompt, which looks at every message that may be sent once.
+"""Walk the branch: the first stage of building a prompt, which reads every message that may be sent once.
 
-What the plan has seen before is taken over; only newer messages are repaired, shaped and sized, and of many
-only those that a prompt can have room for: see `branch_parts`.
+Messages that the plan has already processed are taken over. Only newer ones are repaired, shaped and
+measured, and of many only those for which a prompt can have room: see `branch_parts`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import JsonObject, Message
 from rolling_chat.todo_list import list_of
 
-# With rolling off so many new messages are looked at in any case...
+# With rolling off, up to this many new messages are always read...
 _MANY = 1_000
-# ...and of more the newest that have so many windows of tokens together: no such prompt ever fits.
+# ...and of more, the newest that add up to this many windows of tokens: such a prompt can never fit.
 _FAR_BEYOND = 4
 
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """Hold everything that one prompt is made of.
+    """The inputs of one prompt.
 
-    `plan` is the plan that was given if it fits this branch, model and window, `given_plan` the same whether
-    or not it fits. `ready` is the newest summary, cut to whole turns. `is_settled` takes no new decisions.
+    `given_plan` is the plan that the caller passed; `plan` is the same if it is valid for this branch, model
+    and window, else None. `ready` is the newest summary, cut to whole turns. `is_settled` forbids new
+    decisions.
     """
 
     given: Sequence[Message | JsonObject]
@@ -63,7 +64,7 @@ class PromptInputs:
 
     @property
     def decides(self) -> bool:
-        """Return whether messages may be omitted for the first time."""
+        """Whether this prompt may omit messages that earlier ones did not."""
         return self.config.enabled and not self.is_settled
 
     @classmethod
@@ -81,7 +82,7 @@ class PromptInputs:
         is_settled: bool = False,
         memo: CountMemo | None = None,
     ) -> PromptInputs:
-        """Collect the inputs of a prompt; without `pins`, those of the plan are active."""
+        """Collect the inputs of a prompt; without `pins`, the plan's pins are active."""
         known = plan or ContextPlan()
         memo = memo if memo is not None else CountMemo()
         sizes = Sizes.of(config, model, tools, memo, confirmed=known.confirmed, measured=known.measured)
@@ -105,11 +106,11 @@ class PromptInputs:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Hold the branch as prompt items, before this prompt takes decisions of its own.
+    """The branch as prompt items, before this prompt makes decisions of its own.
 
-    `before` are the decisions that the plan came with, `base` the same and what was omitted unseen. `items`
-    are the branch, without what is `inferred`, `closing` the invented messages that only close it for this
-    prompt; `index` is what the next plan need not look at again.
+    `before` are the decisions of the plan; `base` also includes messages that were omitted unread. `items`
+    are the branch without its `inferred` part; `closing` are invented messages that only close it for this
+    prompt. `index` caches what the next plan need not read again.
     """
 
     before: Decisions
@@ -121,7 +122,7 @@ class Walked:
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """Group the items by turn, including those that close the branch."""
+        """The items grouped by turn, including those that close the branch."""
         turns: list[list[PromptItem]] = []
         for item in (*self.items, *self.closing):
             if not turns or item.opens_turn:
@@ -131,7 +132,7 @@ class Walked:
 
 
 def walk(inputs: PromptInputs) -> Walked:
-    """Repair and shape what is new of the branch, and take over what the plan has seen."""
+    """Repair and shape new messages of the branch; reuse the items that the plan has cached."""
     before, index = _decisions_before(inputs), _resume(inputs)
     base, omitted = before, _omitted_unseen(inputs, index, before)
     if omitted is not before.omitted:
@@ -142,7 +143,7 @@ def walk(inputs: PromptInputs) -> Walked:
     task = index.task if index.task >= 0 else _task(inputs, index, parts, fresh)
     todos = (one.index for one in reversed(fresh) if list_of(one.message) is not None)
     todo = next(todos, max(index.todo, before.carried)) if inputs.config.todo else -1
-    # what follows what the plan has seen was never omitted, and may begin amid a turn
+    # messages after the plan's were never omitted, and may begin in the middle of a turn
     kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
     if kept is not fresh:
         unfit += without_their_call(fresh, kept, omitted)
@@ -160,14 +161,14 @@ def walk(inputs: PromptInputs) -> Walked:
 def _task(
     inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], fresh: Sequence[NormalizedMessage]
 ) -> int:
-    """The index of the branch's first request, -1 where it has none yet."""
+    """Return the index of the branch's first request; -1 if it has none yet."""
     if parts and parts[0].start > index.seen:  # it may have been omitted
         return first_request(inputs.given, index.seen, inputs.pin_effects.excluded)
     return next((one.index for one in fresh if one.opens_turn and one.index >= 0), -1)
 
 
 def _omitted_unseen(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
-    """What is omitted before anything is counted: what was, and turns far beyond the history window."""
+    """Return what is omitted unread: earlier omissions, and turns far beyond the history window."""
     given, first, effects = inputs.given, index.seen, inputs.pin_effects
     if not inputs.decides or not is_far_beyond(given, first, before.omitted, 0):
         return before.omitted
@@ -182,7 +183,7 @@ def _omitted_unseen(inputs: PromptInputs, index: PlanIndex, before: Decisions) -
 
 
 def _unseen(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
-    """Where to begin to look at what is new, if nothing may be omitted: after that it is far too much."""
+    """Return where to start reading new messages if none may be omitted and the rest exceeds any window."""
     first = index.seen
     if inputs.decides or omitted.end > first or len(inputs.given) - first <= _MANY:
         return first
@@ -196,7 +197,7 @@ def _unseen(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int
 
 
 def _inferred(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) -> Inferred:
-    """What was not looked at, as large as the same number of those that were."""
+    """Extrapolate the size of messages that were not read from the average of those that were."""
     first = int(opens_with_system(inputs.given))
     if unseen <= first or not items:
         return NOTHING_INFERRED
@@ -210,10 +211,10 @@ def _inferred(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) ->
 def _repaired(
     inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], decisions: Decisions
 ) -> tuple[list[NormalizedMessage], list[int], Repairer]:
-    """What the plan has not seen of these parts, repaired; the indexes of what cannot be sent."""
+    """Repair the new messages in these parts; also return the indexes of those that cannot be sent."""
     fresh, unfit, repairer = list[NormalizedMessage](), list[int](), index.repairer.copy()
     for part in parts:
-        if part.start > index.seen:  # a turn that follows one that is over, whatever that was
+        if part.start > index.seen:  # the turn before is complete, whatever it was
             repairer = Repairer("assistant", last=part.start - 1)
         new, bad = _repair_new(inputs, part, repairer, decisions)
         fresh, unfit = [*fresh, *new], [*unfit, *bad]
@@ -223,12 +224,12 @@ def _repaired(
 def _repair_new(
     inputs: PromptInputs, part: range, repairer: Repairer, before: Decisions
 ) -> tuple[list[NormalizedMessage], list[int]]:
-    """A part of the messages, repaired, and the indexes of those that cannot be sent."""
+    """Repair one part of the branch; also return the indexes of messages that cannot be sent."""
     fresh, unfit = list[NormalizedMessage](), list[int]()
-    # what is invented for a message that was omitted says nothing: only the user's excluding all that
-    # came after it can let a message be omitted before that is known
+    # a message invented to follow an omitted one is meaningless; only if the user excluded everything after a
+    # message can it be omitted before its follower is known
     follows_omitted = repairer.last in before.omitted
-    # the request that comes next tells what closes the turn before it
+    # the next request determines what closes the turn before it
     stop = min(part.stop + 1, len(inputs.given))
     messages, odd = _messages_from(inputs.given, range(part.start, stop))
     for one in repairer.walk(messages, part.start, inputs.pin_effects.excluded):
@@ -246,8 +247,8 @@ def _repair_new(
 
 
 def _resume(inputs: PromptInputs) -> PlanIndex:
-    """What the plan has seen, if it still holds; else nothing."""
-    # with rolling off a plan's decisions are laid aside, and what it has seen is as good as ever
+    """Return the plan's index if it is still valid; else an empty one."""
+    # with rolling off, a plan's decisions are ignored, but the messages it has cached are still valid
     plan = inputs.plan if inputs.config.enabled else inputs.given_plan
     index = plan.index if plan is not None else None
     sizes, given = inputs.sizes, inputs.given
@@ -255,7 +256,7 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
         index = None
     if index is not None and index.holds(given, sizes.model, inputs.config, inputs.pin_effects):
         return index if index.config == inputs.config else _measured_anew(inputs, index)
-    # a system message that says nothing is refused by some: it is left out and reported
+    # some providers refuse an empty system message: it is left out and reported
     is_first, unfit = opens_with_system(given), () if inputs.system else (0,)
     return PlanIndex(
         inputs.config,
@@ -272,21 +273,21 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
 
 
 def _measured_anew(inputs: PromptInputs, index: PlanIndex) -> PlanIndex:
-    """The index after replies have taught more: what was measured stays as large as it is."""
+    """Update an index to a new calibration; measured items keep their sizes."""
     again = inputs.sizes.measure_again
     items = tuple(item if item.measured else again(item) for item in index.items)
     return replace(index, config=inputs.config, items=items)
 
 
 def _decisions_before(inputs: PromptInputs) -> Decisions:
-    """The decisions of the plan, as far as today's pins allow them."""
+    """Return the plan's decisions, adjusted to the current pins."""
     plan, effects = inputs.plan, inputs.pin_effects
     if plan is None or not inputs.config.enabled:
         return Decisions()
     decisions = plan.decisions.without(effects.pinned | effects.excluded)
     if plan.pins == inputs.pins:
         return decisions
-    # what is no longer excluded goes where the request of its turn went
+    # a message that is no longer excluded shares the fate of its turn's request
     back = resolve_pins(inputs.given, plan.pins).excluded - effects.excluded - effects.pinned
     layers = ((one, decisions.omitted.get(request_of(inputs.given, one))) for one in sorted(back))
     omitted = decisions.omitted.add((index, layer) for index, layer in layers if layer)
@@ -294,7 +295,7 @@ def _decisions_before(inputs: PromptInputs) -> Decisions:
 
 
 def _messages_from(given: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
-    """The messages of a part, and the indexes of those that cannot go out as they were given."""
+    """Return the messages of a part, and the indexes of those that had to be corrected first."""
     messages, odd = [], set()
     for index, one in zip(part, given[part.start : part.stop], strict=True):
         if isinstance(one, Message):
@@ -308,7 +309,7 @@ def _messages_from(given: Sequence[Message | JsonObject], part: range) -> tuple[
 
 
 def _emptied(normalized: NormalizedMessage) -> NormalizedMessage:
-    """A result that the user excluded: its call stays, and a line says that the result was excluded."""
+    """Return the placeholder of a result that the user excluded; its call stays."""
     message = replace(normalized.message, content=EXCLUDED_RESULT)
     return replace(normalized, message=message, repair="", excluded=True)
 

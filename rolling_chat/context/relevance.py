@@ -1,6 +1,6 @@
-"""How much a message has to do with what is talked about now: the names that it shares with it, and its age.
+"""Rate how relevant a message is to the current conversation: by the names it shares with it, and by its age.
 
-Names are paths, identifiers and numbers, not words of prose; one counts the more, the fewer messages have it.
+Names are paths, identifiers and numbers, not words of prose. A name counts more if fewer messages contain it.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _BETWEEN = bytes(code for code in range(128) if code not in _ALNUM and code not 
 _SPACED = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 _NAME = re.compile(rb"[_/@\d]|\w\.\w|[a-z][A-Z]")
 _MIN_NAME = 3  # bytes
-# In arguments a line end is two characters, of which the second would become part of a word.
+# In JSON arguments, a newline is two characters; the second would become part of a word.
 _ESCAPED = re.compile(r"\\[nrt]")
 
 ANSWERS = 4
-"""How many of the newest messages of the model say what is talked about now, with the newest request."""
+"""How many of the model's newest messages define the current topic, together with the newest request."""
 
-_NEAR = 500  # tokens: what is nearer than that is equally new
-# What a token is worth that shares no name with the newest messages.
+_NEAR = 500  # tokens; messages nearer than this are equally new
+# The worth of a token without any name in common with the newest messages.
 _UNRELATED = 0.02
 
 
 class Relevance:
-    """Weigh items by the names that they share with the newest messages, per token, and by their age."""
+    """Rates items by the names they share with the newest messages, per token, and by their age."""
 
     def __init__(self, items: Sequence[PromptItem]) -> None:
-        """`items` are all that a prompt may have, in order; every one of them is read once."""
+        """Read `items`, everything that a prompt may contain, in order; each is read once."""
         wanted = {name for item in _newest(items) for name in words_in(item.normalized.message)}
         wanted = {name for name in wanted if len(name) >= _MIN_NAME and _NAME.search(name)}
         found = {item.index: wanted & words_in(item.normalized.message) for item in items}
         holders = Counter(name for names in found.values() for name in names)
         weights = {name: math.log((len(items) + 1) / count) for name, count in holders.items()}
-        # in the order of the alphabet: sums of fractions hang on their order, sets have none
+        # sorted, because the sum of floats depends on their order and sets have none
         self._weights = {
             index: math.fsum(weights[name] for name in sorted(names)) for index, names in found.items()
         }
@@ -52,34 +52,34 @@ class Relevance:
             self._ages[item.index] = age
 
     def reason(self, item: PromptItem) -> str:
-        """Return why an item leaves before others, for the report."""
+        """Return why an item is removed before others, for the report."""
         count = self._shared.get(item.index, 0)
         names = f"{count} name{'s' * (count > 1)}" if count else "no name"
         return f"an older result; it shares {names} with the newest messages"
 
     def worth(self, items: Sequence[PromptItem], least: float = _UNRELATED) -> float:
-        """Return what a token of `items` is worth: more with each name, less with its age.
+        """Return the worth of a token of `items`: more for each shared name, less with age.
 
-        `least` is what a new one is worth without any name.
+        `least` is the worth of a new token without any name.
         """
         cost = sum(item.bound for item in items)
         weight = sum(self._weights.get(item.index, 0.0) for item in items)
         return self.worth_at_its_age(items, weight / max(1, cost) + least)
 
     def worth_at_its_age(self, items: Sequence[PromptItem], worth: float) -> float:
-        """Return what a token of `items` is worth that would be worth `worth` if it were new."""
+        """Return the worth of a token of `items`, given the `worth` that it would have if it were new."""
         age = min((self._ages.get(item.index, 0) for item in items), default=0)
         return worth / (age + _NEAR)
 
 
 def words_in(message: Message) -> set[bytes]:
-    """Return the words of a message and of its calls' arguments; a path or a dotted name is one."""
+    """Return the words of a message and of its call arguments; a path or a dotted name is one word."""
     arguments = (_ESCAPED.sub(" ", call.arguments) for call in message.tool_calls)
     text = "\n".join((message.text, *arguments)).encode("utf-8", "surrogatepass")
     return {word.strip(b".-/") for word in text.translate(_SPACED).split()}
 
 
 def _newest(items: Sequence[PromptItem]) -> Iterable[PromptItem]:
-    """The newest request and the newest messages of the model."""
+    """Yield the newest request and the model's newest messages."""
     yield from [item for item in reversed(items) if item.message.role == "user"][:1]
     yield from [item for item in reversed(items) if item.message.role == "assistant"][:ANSWERS]

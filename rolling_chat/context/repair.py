@@ -1,7 +1,7 @@
-"""Repair a broken transcript, so that any provider takes it.
+"""Repair a broken transcript so that every provider accepts it.
 
-What comes out is an order that OpenAI, Anthropic, Gemini and Mistral accept: a user first, every call
-answered, no result alone, an answer between two requests, and no content empty.
+The result is an order that OpenAI, Anthropic, Gemini and Mistral accept: it begins with a user message, every
+call is answered, no result is without a call, an answer separates two requests, and no content is empty.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from rolling_chat.context.call_arguments import is_signed
 from rolling_chat.context.turns import is_same_turn
 from rolling_chat.messages import Content, Message, ToolCall, is_spoken
 
-# What stands in for something that a transcript never recorded.
+# Placeholders for messages that the transcript never recorded.
 MISSING_RESULT = "[no result was recorded]"
 MISSING_REPLY = "[no reply was recorded]"
 MISSING_REQUEST = "[the conversation begins here]"
 GOES_ON = "[goes on]"
-# The answer to a request that stays, where what was said to it has left.
+# The answer to a request whose real answers were omitted.
 REPLY_LEFT = "[the reply is no longer in this prompt]"
 EMPTY_CONTENT = "[empty message]"
 ANSWERS_NO_CALL = "a result that answers no call"
@@ -28,11 +28,11 @@ ODD_FIELD = "a field of the wrong type"
 
 @dataclass(frozen=True, slots=True)
 class NormalizedMessage:
-    """Hold a message after repair: in a form, and at a position, that providers accept.
+    """A message after repair, in a form and position that providers accept.
 
-    `index` is its position in the messages given, -1 where it is invented; `repair` says what was repaired,
-    or is empty; `excluded` marks a message that no prompt can carry, `excluded` one that the user
-    emptied; `tool` is the tool whose result it is.
+    `index` is its position in the given messages, -1 if it was invented. `repair` says what was repaired, or
+    is empty. `is_unsendable` marks a message that no prompt can carry, `excluded` a result that the user
+    emptied. `tool` is the tool that produced the result.
     """
 
     index: int
@@ -45,17 +45,17 @@ class NormalizedMessage:
 
 
 def repair_messages(messages: Sequence[Message], first_index: int = 0) -> list[NormalizedMessage]:
-    """Repair a whole conversation. Every message given has exactly one normalized message."""
+    """Repair a whole conversation; every given message has exactly one normalized message."""
     repairer = Repairer()
     return [*repairer.walk(messages, first_index), *repairer.finish()]
 
 
 class Repairer:
-    """Repair a conversation as it grows.
+    """Repairs a conversation incrementally, as it grows.
 
-    Invented messages stand where they are needed: a result for a call without one, a reply between
-    two requests, a request before a first answer. A later system message and an unknown role are taken
-    for the user's. Calls of one message that share an id, or have none, are told apart by their order.
+    Invented messages are inserted where needed: a result for a call without one, a reply between two
+    requests, a request before a first answer. Later system messages and unknown roles become user messages.
+    Calls of one message that share an id, or have none, are told apart by their order.
     """
 
     def __init__(
@@ -65,8 +65,7 @@ class Repairer:
         skipped: bool = False,
         last: int = -1,
     ) -> None:
-        """`open_calls` are those not yet answered, each with the id that it was given; `last` is the
-        index of the message that was walked last, -1 before the first."""
+        """`open_calls` are unanswered calls with their original ids; `last` is the last index read."""
         self._before = before
         self._open = list(open_calls)
         self._skipped = skipped
@@ -79,7 +78,7 @@ class Repairer:
     def walk(
         self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
     ) -> Iterator[NormalizedMessage]:
-        """Normalize the messages that come next, except those at the indexes `without`."""
+        """Normalize the next messages, except those at the indexes in `without`."""
         for index, message in enumerate(messages, first_index):
             if index in without:
                 self._skipped = True
@@ -97,13 +96,13 @@ class Repairer:
             self.last = index
 
     def finish(self) -> Iterator[NormalizedMessage]:
-        """Yield what closes the conversation: results for open calls, a request if there is none."""
+        """Yield messages that close the conversation: results for open calls, a request if there is none."""
         yield from self.close()
         if not self._before:
             yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
 
     def close(self) -> Iterator[NormalizedMessage]:
-        """Yield stand-in results for the calls that have none."""
+        """Yield placeholder results for unanswered calls."""
         for _given, call in self._open:
             self._before = "tool"
             yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
@@ -111,7 +110,7 @@ class Repairer:
 
     def _result(self, index: int, message: Message) -> NormalizedMessage:
         wanted = message.tool_call_id
-        # who does not say what it answers comes in the order of the calls
+        # results without a call id are matched in the order of the calls
         position = next(
             (position for position, (given, _call) in enumerate(self._open) if not wanted or given == wanted),
             -1,
@@ -141,7 +140,7 @@ class Repairer:
         yield replace(normalized, repair=repair) if repair and not normalized.repair else normalized
 
     def _request(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
-        # what began a branch was sent into no turn, whatever it says of itself
+        # the first message of a branch opens a turn, even if it is marked as sent into one
         same = is_same_turn(message) and bool(self._before)
         if self._before in {"user", "tool"} and not same:
             yield NormalizedMessage(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
@@ -159,7 +158,7 @@ class Repairer:
 
 
 def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """`calls`, those without an id, or with that of a call before, under one of their own."""
+    """Return `calls` with new ids for those whose id is missing or repeated."""
     if len({call.id for call in calls} - {""}) == len(calls):
         return calls
     own: dict[str, ToolCall] = {}
@@ -171,9 +170,9 @@ def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ..
 
 
 def _filled(index: int, message: Message) -> NormalizedMessage:
-    """`message`, with something said where a provider would refuse that nothing is.
+    """Normalize a message; fill empty content that providers would refuse.
 
-    Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
+    White space counts as empty, except in a result or beside signed reasoning.
     """
     if is_spoken(message):
         return NormalizedMessage(index, message)
@@ -192,7 +191,7 @@ def said_content(message: Message, content: Content) -> Content:
         is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
         if is_said or (message.tool_calls and (not content or is_signed(message))):
             return content
-        # an empty text that must be filled is another object than the one that was given
+        # an empty text that must be filled has to differ from the given object
         return () if not content else ""
     parts = tuple(
         part for part in content if part.get("type") != "text" or str(part.get("text") or "").strip()

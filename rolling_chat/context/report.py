@@ -13,12 +13,13 @@ from rolling_chat.context.budget import Budget
 from rolling_chat.lazily import Lazily
 from rolling_chat.messages import Json, Role
 
-# A mark that is higher by this part of the window was set so; what the margin shrinks by is less.
+# If the trim mark rose by more than this fraction of the window, the settings changed; the margin shrinks by
+# less.
 _OTHER_SETTINGS = 10
 
 
 class Fate(StrEnum):
-    """Name what became of a message; every message of a branch has exactly one fate."""
+    """What became of a message; every message of a branch has exactly one fate."""
 
     SENT = "sent"
     SHORTENED = "shortened"
@@ -31,15 +32,15 @@ class Fate(StrEnum):
 
     @property
     def word(self) -> str:
-        """The word for it on the screen; the value is JSON's, which keeps its spelling."""
+        """The word shown on screen; the value is used in JSON and keeps its spelling."""
         return "summarized" if self is Fate.SUMMARIZED else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Report one message: its fate, the layer that decided it, its tokens before and after.
+    """The report on one message: its fate, the layer that decided it, its tokens before and after.
 
-    `index` is its position in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
+    `index` is its position in the given messages; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
     "levelled", "repair" or empty; `reason` is a short clause for people.
     """
 
@@ -54,21 +55,19 @@ class Row:
 
 
 Rows: TypeAlias = Lazily[Row]
-"""The rows of a report, each drawn when it is first asked for: a long session has many."""
+"""The rows of a report, built on demand because a long session has many."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptReport:
-    """Report how one request divides the context window, and what became of every message.
+    """How one request divides the context window, and what became of every message.
 
-    The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper
-    bound that the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of
-    the prompt (best estimate) at which the next trim, or with rolling off the refusal, comes;
-    `until_trim` is how much the conversation may grow before that, the turn that runs taken for history,
-    and `pace` how much a turn makes it grow: the mean of the newest turns that are whole, as they came
-    in, 0 where none is.
-    `fates` counts messages by what became of them; `trimmed` says that this prompt took decisions
-    that the one before had not.
+    The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper bound that
+    the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of the prompt (best
+    estimate) at which the next trim happens, or with rolling off the refusal. `until_trim` is how much the
+    conversation may grow before that, counting a running turn as history. `pace` is the growth per turn: the
+    mean of the newest complete turns before any shortening, 0 if there are none. `fates` counts messages by
+    fate; `trimmed` means that this prompt made new decisions.
     """
 
     model: str
@@ -90,30 +89,30 @@ class PromptReport:
     fates: Mapping[Fate, int] = field(default_factory=lambda: MappingProxyType({}))
     trimmed: bool = False
     draft: int = 0
-    exact: bool = False  # the model has counted this conversation; only what is new is estimated
+    exact: bool = False  # the model has counted this conversation; only additions are estimated
     below: int = 0  # tokens by which the true count may be less than `used`...
     above: int = 0  # ...and more, in 99 of 100 requests
     spread: float = 0.0  # the share by which the estimate of one more text may be off
     turns: int = 0
     until_trim: int = 0
     pace: int = 0
-    most_turns: int | None = None  # turns that were left before, and that are not above it: see `after`
-    stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
-    unproven: int = 0  # tokens: what was tested in place of `bound`, of a model of which nothing is known yet
-    reduced_reserve: int = 0  # tokens: what the reserve gave way to where nothing else would fit
-    is_history_capped: bool = False  # the cap on history is less than what the window leaves it
-    notes: int = 0  # tokens of `system` that tell the model's notes...
-    names: int = 0  # ...and the names of what left
-    inserted: int = 0  # tokens of messages that no row is for: what a provider needs between two others
+    most_turns: int | None = None  # an upper limit on `turns_left`, from an earlier report: see `after`
+    stand_ins: int = 0  # tokens at the end of `current` that represent a request or results still to come
+    unproven: int = 0  # tokens tested in place of `bound`, for a model of which nothing is known yet
+    reduced_reserve: int = 0  # tokens: the smaller reserve that was used because nothing else would fit
+    is_history_capped: bool = False  # the cap on history is less than the room in the window
+    notes: int = 0  # tokens of `system` for the model's notes...
+    names: int = 0  # ...and for names from omitted messages
+    inserted: int = 0  # tokens of messages without a row, which a provider needs between two others
 
     @property
     def token_count(self) -> int:
-        """Return the best estimate of the prompt: messages and tools, without the draft."""
+        """The best estimate of the prompt: messages and tools, without the draft."""
         return self.system + self.tools + self.summary + self.history + self.current
 
     @property
     def tested(self) -> int:
-        """Return what decided whether the prompt fits: its bound, or part of the estimate if unproven."""
+        """The size that decided whether the prompt fits: its bound, or part of the estimate if unproven."""
         return self.unproven or self.bound
 
     @property
@@ -123,25 +122,24 @@ class PromptReport:
 
     @property
     def used(self) -> int:
-        """Return the size that the gauge shows: the prompt and the draft."""
+        """The size that the gauge shows: the prompt and the draft."""
         return self.token_count + self.draft
 
     @property
     def band(self) -> float:
-        """Return by how much the true count may differ from `used`, as a share of it."""
+        """The possible difference between the true count and `used`, as a share of `used`."""
         return max(self.below, self.above) / self.used if self.used else 0.0
 
     @property
     def percent(self) -> float:
-        """Return `used` as a share of the window, in percent."""
+        """`used` as a percentage of the window."""
         return 100.0 * self.used / self.window if self.window else 0.0
 
     @property
     def turns_left(self) -> int | None:
-        """Estimate how many turns fit before the next trim, or with rolling off before the refusal.
+        """An estimate of how many turns fit before the next trim, or with rolling off before the refusal.
 
-        The next one is as long as its draft, where that is more than the pace; None while there is no
-        pace to go by.
+        The next turn counts as long as its draft if that exceeds the pace. None if there is no pace.
         """
         if not self.pace:
             return None
@@ -150,9 +148,9 @@ class PromptReport:
         return turns if self.most_turns is None else min(turns, self.most_turns)
 
     def after(self, before: PromptReport) -> PromptReport:
-        """Return the report with no more turns left than `before` it, unless something was freed since.
+        """Return the report with at most the turns left `before`, unless something was freed since.
 
-        The pace is a mean, and what streams in is estimated: both may fall while the window fills.
+        The pace is a mean, and a streaming reply is estimated: both may decrease while the window fills.
         """
         known = (self.model, self.rolling, self.window) == (before.model, before.rolling, before.window)
         left_out = (Fate.OMITTED, Fate.SUMMARIZED, Fate.EXCLUDED, Fate.MASKED, Fate.SHORTENED)
@@ -171,7 +169,7 @@ class PromptReport:
         return replace(self._wider(tokens - self.draft), draft=tokens)
 
     def grown(self, tokens: int) -> PromptReport:
-        """Return the report after about `tokens` more of the current turn."""
+        """Return the report after the current turn has grown by about `tokens`."""
         if not tokens:
             return self
         until_trim = self.until_trim - tokens
@@ -179,12 +177,12 @@ class PromptReport:
         return replace(self._wider(tokens), current=current, until_trim=until_trim, exact=False)
 
     def _wider(self, tokens: int) -> PromptReport:
-        """Return the report with the band that it has with so many more estimated tokens."""
+        """Return the report with its band adjusted to `tokens` more estimated tokens."""
         more = math.ceil(abs(tokens) * self.spread) * (1 if tokens > 0 else -1)
         return replace(self, below=max(0, self.below + more), above=max(0, self.above + more))
 
     def without_stand_ins(self) -> PromptReport:
-        """Return the report without stand-ins for a request or results still to come."""
+        """Return the report without placeholders for a request or results still to come."""
         if not self.stand_ins:
             return self
         current, until_trim = self.current - self.stand_ins, self.until_trim + self.stand_ins

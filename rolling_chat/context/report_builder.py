@@ -18,7 +18,7 @@ from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.messages import Message
 
-_PACE_TURNS = 5  # turns that the pace is taken from: enough to even out, few enough to follow a change
+_PACE_TURNS = 5  # turns that the pace averages: enough to smooth it, few enough to follow a change
 
 _REASONS = {
     "1": "beyond the history window",
@@ -89,14 +89,14 @@ def _tested(assembled: AssembledPrompt, budget: Budget) -> int:
 
 
 def _upper_bound(assembled: AssembledPrompt, sizes: Sizes) -> int:
-    """The upper bound of a prompt that was planned by something else."""
+    """Return the upper bound of a prompt that was planned by its estimate."""
     budget = sizes.budget(assembled.system)
     said = sum(sizes.measure_again(item).bound for item in assembled.items) + assembled.inferred.bound
     return budget.system + budget.tools + said
 
 
 def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
-    """The prompt's size, in estimated tokens, at which the window is full."""
+    """Return the prompt's size, in estimated tokens, at which the window is full."""
     if sizes.is_unproven:
         return max(0, count + budget.room - bound)
     factor = sizes.bound.family.factor * sizes.config.calibration.estimate
@@ -104,7 +104,7 @@ def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
 
 
 def _trim_at(at_window: int, at_cap: int, budget: Budget, sizes: Sizes) -> int:
-    """Where the next trim comes; with rolling off, where the window has no more room for the prompt."""
+    """Return the size at which the next trim happens; with rolling off, the room for the prompt."""
     return min(at_window, at_cap) if sizes.config.enabled else budget.room
 
 
@@ -113,13 +113,14 @@ def _is_invented(item: PromptItem) -> bool:
 
 
 def _until_cap(cap: int, said: int, pace: int) -> int:
-    """How much may still be said before history is over its cap: that is looked at when a turn begins, and
-    so the one that goes over it still goes as it is."""
+    """Return how many tokens may be added before history exceeds its cap.
+
+    The cap is checked when a turn begins, so the turn that exceeds it is still sent unchanged."""
     return cap - said + (pace if said <= cap else 0)
 
 
 def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
-    """How many tokens a turn brings: the mean of the newest ones as they came in, 0 where none is whole."""
+    """Return the mean size of the newest complete turns before shortening, in tokens; 0 if there are none."""
     grown, whole, seen, turn = 0, 0, 0, list[PromptItem]()
     end = next((item.index for item in assembled.current if item.index >= 0), len(assembled.given))
     for item in reversed(assembled.history):
@@ -136,7 +137,7 @@ def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
 
 
 def _as_it_came(item: PromptItem, sizes: Sizes) -> int:
-    """The tokens of a message before anything was decided of it; the cap on results is no decision."""
+    """Return the tokens of a message before any decision about it; the cap on results is not a decision."""
     if item.layer not in {"3b", "levelled", "arguments"}:
         return item.tokens
     before = sizes.measure(item.normalized.message, item.index)[0]
@@ -165,7 +166,7 @@ def _fates(assembled: AssembledPrompt) -> Mapping[Fate, int]:
 
 
 class _Drawing:
-    """Build rows by index; collect what they need at the first one."""
+    """Builds rows by index, and collects the data they need at the first one."""
 
     def __init__(self, assembled: AssembledPrompt, sizes: Sizes, system: int) -> None:
         self._assembled = assembled
@@ -177,7 +178,7 @@ class _Drawing:
         message = given if isinstance(given, Message) else Message.from_dict(given)
         before = self._sizes.measure(message, index)[0]
         if not index and _has_system(assembled) and assembled.system is not None:
-            # what the pipeline added is estimated, the rest measured: so the categories agree
+            # the added text is estimated, the rest measured: so the categories add up
             added = self._sizes.estimated(assembled.system)[0] - before
             size = max(0, self._system - added)
             return Row(0, message.id, message.role, Fate.SENT, "", size, self._system)

@@ -16,7 +16,7 @@ _MIN_SAVED = 0.10
 
 
 class Summarized(NamedTuple):
-    """Hold a summary, and the tokens of the messages that it was made of."""
+    """A summary, and the token count of the messages that it was made from."""
 
     summary: str
     original_tokens: int
@@ -26,7 +26,7 @@ Summarised = Summarized  # the name of an earlier version
 
 
 class MadeSummary(NamedTuple):
-    """Hold a summary; `refused` says why a model's answer was rejected and the rule-based one taken."""
+    """A summary; `refused` says why the model's answer was rejected and the rule-based summary used."""
 
     text: str
     refused: str = ""
@@ -40,13 +40,13 @@ def summarize_context(
     memo: CountMemo | None = None,
     later: Sequence[Message] = (),
 ) -> Summarized:
-    """Summarize `messages`; return the summary and the tokens of what it stands for.
+    """Summarize `messages`; return the summary and the tokens of the messages it replaces.
 
-    `ask` is a function from a prompt to a model's answer; it is called as often as the messages need
-    to fit the prompts. Without it the summary is extracted by rule, and so it is where what the model says
-    is empty, not grounded in the messages or leaves their names out, also when asked again. `options` may be
-    a dictionary of SummaryOptions' keys, `memo` as for `build_final_prompt`; names that the `later` messages
-    use are kept first. Raises SummaryError where a summary saves too little.
+    `ask` sends a prompt to a model and returns its answer; it is called as often as the messages need to fit
+    the prompts. Without it, the summary is extracted by rule. The same happens if the model's answer is
+    empty, not grounded in the messages or missing their names, even after a second attempt. `options` may be
+    a dictionary of SummaryOptions' keys, `memo` is as for `build_final_prompt`. Names used by the `later`
+    messages are kept first. Raises SummaryError if the summary saves too little.
     """
     chosen = options if isinstance(options, SummaryOptions) else SummaryOptions(**_keys(options))
     said = [m if isinstance(m, Message) else Message.from_dict(m) for m in messages]
@@ -70,7 +70,7 @@ def summarize_context(
 def summary_steps(
     messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None
 ) -> Generator[str, str, str]:
-    """Yield the prompts of a summary one by one; receive the model's answers, and return the summary.
+    """Yield a summary's prompts one by one, receive the model's answers, and return the summary.
 
     Raises SummaryError as `summarize_context` does.
     """
@@ -85,9 +85,9 @@ def checked_steps(
     *,
     later: Sequence[Message] = (),
 ) -> Generator[str, str, MadeSummary]:
-    """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were.
+    """Work like `summary_steps`, but also return why the model's answers were rejected, if they were.
 
-    Names that the `later` messages use are asked for, and kept first.
+    The model is asked for names that the `later` messages use; these are kept first.
     """
     memo = memo if memo is not None else CountMemo()
     estimator = estimator_for(options.model, "auto", memo=memo)
@@ -105,11 +105,11 @@ def checked_steps(
 
 
 def prompt_tokens(messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None) -> int:
-    """Return the tokens of the prompts that `checked_steps` makes if each answer is accepted at once."""
+    """Return the tokens of the prompts that `checked_steps` makes if every answer is accepted at once."""
     count, memo = estimator_for(options.model).count_text, memo if memo is not None else CountMemo()
     chunks = list(chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo))
     frame = count(request_text("", "", options))
-    # from the second on each has the summary so far, as long as it may be
+    # all but the first include the summary so far, which may have its maximum length
     before = count(options.previous) + options.max_tokens * max(0, len(chunks) - 1)
     return before + sum(frame + count(chunk.text) for chunk in chunks)
 

@@ -1,4 +1,4 @@
-"""When the next summary is due, and which turns it takes up."""
+"""Decide when the next summary is due, and which turns it covers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from rolling_chat.context.turns import opens_turn, opens_with_system
 from rolling_chat.messages import Message
 
 MAX_PASS_MESSAGES = 30
-"""The most that one pass folds in, unless a single turn is longer."""
+"""The most messages that one pass summarizes, unless a single turn is longer."""
 
 MAX_BACKLOG_MESSAGES = 10 * MAX_PASS_MESSAGES
-"""What is summarized at least, where more has gathered before it than history may take."""
+"""How many of a backlog's newest messages are always summarized, even if older ones are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuePass:
-    """Name the whole turns to summarize next, by index; `first` and `through` are both included.
+    """The whole turns to summarize next, by index; `first` and `through` are both included.
 
-    Those in `skipped`, from its first number on and before its second, are not summarized any more.
+    `skipped` is the range, start inclusive and end exclusive, of messages that will never be summarized.
     """
 
     first: int
@@ -46,14 +46,14 @@ def due_pass(
     early: bool = False,
     memo: CountMemo | None = None,
 ) -> DuePass | None:
-    """Return the turns that the next summary takes up after those that `summary` covers; None if none is due.
+    """Return the turns that the next summary adds to those that `summary` covers; None if none is due.
 
-    `messages` are the whole branch, as for `build_final_prompt`. A pass is due when the turns that no
-    summary covers, sent or not, are more than `usage_threshold` of what history may take; with `early`
-    at once. Due are the turns that the next trim would take: all but the newest ones that fit its
-    low-water mark, and never the newest of all. A pass folds in some 30 messages, and never less than
-    a turn. Where far more has gathered, the newest of it is taken up and the rest skipped, so that the passes
-    are few however long the branch. `memo` as for `build_final_prompt`.
+    `messages` are the whole branch, as for `build_final_prompt`. A pass is due when the turns without a
+    summary, sent or not, exceed `usage_threshold` of the room for history; with `early`, immediately. It
+    covers the turns that the next trim would omit: all except the newest ones that fit its low-water mark,
+    and never the newest. A pass summarizes about 30 messages and at least one turn. Of a far larger backlog,
+    only the newest part is summarized and the rest skipped, so that the number of passes stays small however
+    long the branch. `memo` is as for `build_final_prompt`.
     """
     after = summary.through + 1 if summary else int(opens_with_system(messages))
     sizes = Sizes.of(config, model, tools, memo if memo is not None else CountMemo())
@@ -80,8 +80,8 @@ def due_pass(
 def _first_staying(costs: Iterable[tuple[int, int]], mark: float, threshold: float) -> int | None:
     """Return where the newest turns that fit `mark` begin, given each turn's start and cost, newest first.
 
-    None if all of them are within `threshold`. Stops at the turn that decides it: of a long branch few turns
-    are asked for their size. The newest of all always stays.
+    None if all turns together are within `threshold`. Stops at the turn that decides this, so that few turns
+    of a long branch are measured. The newest turn always stays.
     """
     total, first = 0, None
     for start, cost in costs:
@@ -93,9 +93,9 @@ def _first_staying(costs: Iterable[tuple[int, int]], mark: float, threshold: flo
 
 
 def _start_of_backlog(turns: Iterator[range], cost: Callable[[range], int], room: int) -> int | None:
-    """Return where the newest of `turns` begin that are summarized; None if all of them are.
+    """Return where the turns to summarize begin; None if all of them are to be summarized.
 
-    They are the newest 300 messages, and as many more as history has room for: what is older is in no prompt.
+    These are the newest 300 messages plus as many as history has room for; older ones are in no prompt.
     """
     newest = list[range]()
     for turn in turns:
@@ -111,7 +111,7 @@ def _start_of_backlog(turns: Iterator[range], cost: Callable[[range], int], room
 
 
 def _end_of_pass(messages: Sequence[Message], first: int, end: int) -> int | None:
-    """Return the index of the last message that a pass from `first` on folds in; None for no whole turn."""
+    """Return the index of the last message in a pass that starts at `first`; None without a whole turn."""
     begin = next((index for index in range(first, end) if opens_turn(messages, index)), None)
     if begin is None:
         return None
@@ -125,7 +125,7 @@ def _end_of_pass(messages: Sequence[Message], first: int, end: int) -> int | Non
 
 
 def _turns_back(messages: Sequence[Message], first: int, end: int | None = None) -> Iterator[range]:
-    """The indexes of every turn that begins at `first` or later, the newest first, all before `end`."""
+    """Yield the index range of each turn that begins at `first` or later, newest first, all before `end`."""
     end = len(messages) if end is None else end
     for index in range(end - 1, first - 1, -1):
         if opens_turn(messages, index):

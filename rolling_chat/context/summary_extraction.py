@@ -1,4 +1,4 @@
-"""Summarize by rule: free, deterministic, word for word from the messages."""
+"""Summarize by rule: free of cost, deterministic, and word for word from the messages."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rolling_chat.context.summary_text import plain_record
 from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Ending, Message
 
-# What a summary keeps of a message, in characters, and of an error.
+# Characters that a summary keeps of a request, an answer and an error.
 _ASKED, _ANSWERED, _ERROR = 300, 400, 200
-_SAID = 20_000  # of a message, to be searched for names that were used later
+_SAID = 20_000  # characters of a message that are searched for names used later
 _MAX_ERRORS = 12
 _MAX_LINE = 2_000
 
@@ -36,7 +36,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ERROR_LINE = re.compile(r"\b(?:\w*(?:Error|Exception)|error|failed|fatal|panic)\b\s*[:(\[]")
 _PATH_KEYS = ("path", "file", "file_path", "filename")
 
-# By these words a sentence decides something, leaves something open, or states something.
+# Words that mark a sentence as a decision, an open point, a statement or a question.
 _DECIDES = re.compile(
     r"\b(?:decided?|decision|agreed|we(?:'ll| will)|let's|instead of|from now on|always|never|must(?:n't)?"
     r"|prefer|entschieden|vereinbart|ab jetzt|immer|niemals|décidé|convenu|toujours|jamais|decidido|acordado"
@@ -62,7 +62,7 @@ _ASKS = re.compile(
 
 @dataclass(slots=True)
 class _Notes:
-    """The summary so far, and the errors of calls that have not gone well since, by call."""
+    """The summary so far, and by call, the errors of calls that have not succeeded since."""
 
     sections: Sections
     errors: dict[str, list[str]] = field(default_factory=dict)
@@ -79,10 +79,10 @@ def extract(
     count: CountText,
     later: Sequence[Message] = (),
 ) -> str:
-    """Extract what `messages` asked, decided, stated, touched and left open, after what `previous` has.
+    """Extract what `messages` asked, decided, stated, touched and left open, and append it to `previous`.
 
-    At most `cap` tokens by `count`: names that the `later` messages use, and names that are hard to guess,
-    are kept longest.
+    The result has at most `cap` tokens by `count`; names that the `later` messages use, and names that are
+    hard to guess, are kept longest.
     """
     notes, calls, said = _Notes(read_sections(previous)), dict[str, str](), list[str]()
     for message in messages:
@@ -112,7 +112,7 @@ def _take(notes: _Notes, message: Message, calls: dict[str, str]) -> None:
 
 
 def _take_said(notes: _Notes, text: str) -> None:
-    """Sort the first sentences of the user's: statements with names in them are facts."""
+    """Sort the first sentences of a user message by heading; statements that contain names are facts."""
     asked: list[str] = []
     for sentence in _sentences(text, _ASKED):
         if _LEAVES_OPEN.search(sentence):
@@ -129,7 +129,7 @@ def _take_said(notes: _Notes, text: str) -> None:
 
 
 def _take_result(notes: _Notes, message: Message, call: str) -> None:
-    """Note the errors of a result; those of the same call before are over with it."""
+    """Record the errors of a result; they replace those of the same call made earlier."""
     found = list(_errors(message.text))
     if found or message.ending is Ending.COMPLETE:
         notes.errors.pop(call, None)
@@ -138,12 +138,12 @@ def _take_result(notes: _Notes, message: Message, call: str) -> None:
 
 
 def _first(text: str, limit: int) -> str:
-    """The first sentences of `text` that `limit` characters hold, on one line."""
+    """Return the first sentences of `text` that fit in `limit` characters, on one line."""
     return " ".join(_sentences(text, limit))
 
 
 def _sentences(text: str, limit: int) -> list[str]:
-    """The first sentences of `text` that `limit` characters hold; the beginning of the first at least."""
+    """Return the first sentences of `text` that fit in `limit` characters, or the beginning of the first."""
     kept: list[str] = []
     for raw in _SENTENCE_END.split(text[: limit * 4].strip()):
         sentence = " ".join(raw.split())

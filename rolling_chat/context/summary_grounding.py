@@ -1,4 +1,4 @@
-"""Check a summary against its source: nothing foreign in it, nothing distinctive left out."""
+"""Check a summary against its source: it must add nothing foreign and omit nothing distinctive."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from rolling_chat.search_terms import content_stems, fold, words_of
 
 MIN_KNOWN_WORDS = 0.5
-"""The least share of a summary's content words that occur in what it was made of.
+"""The smallest acceptable share of a summary's content words that occur in its source.
 
-Measured on transcripts of ten kinds, medians: reports that models wrote of their own work 0.7; summaries of
-another conversation 0.1, and 0.35 where that one was about the same kind of task.
+Medians measured on transcripts of ten kinds: models' reports of their own work 0.7; summaries of another
+conversation 0.1, or 0.35 if it was about the same kind of task.
 """
 
 MIN_KEPT = 0.5
-"""The least share of the distinctive names that a model's summary keeps; the rest is completed by rule."""
+"""The smallest share of the distinctive names that a model's summary must keep; the rest is added by rule."""
 
 _MAX_FOREIGN = 0.25
-"""The largest share of an answer's lines that may name what nobody mentioned: they alone are left out."""
+"""The largest share of an answer's lines that may be dropped for naming what nobody mentioned."""
 
 MIN_TOUCHED = 0.5
-"""The least share of the user's messages of which a summary says anything: more than a copy of the first."""
+"""The smallest share of the user's messages that a summary must mention: more than a copy of the first."""
 
-_ASKED = 300  # characters: what comes after them in a message is mostly pasted
+_ASKED = 300  # characters: what follows them in a message is mostly pasted
 _OPENING = 80
 _MAX_NAMES_A_MESSAGE = 8
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:\n•*>#\-\"“(\[]\s*)\Z")
 
-# A word as names are written: paths, identifiers, versions and addresses are one.
+# A word in names: paths, identifiers, versions and addresses are one word.
 _TOKEN = re.compile(
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)|[^\W_][\w./\\@:+#~-]*\w|[~./\\_]+[\w./\\@:+#~-]*\w|\w"
 )
@@ -40,7 +40,7 @@ _IDENTIFIER = re.compile(r"[_/\\@]|[^\W\d_][.:][^\W\d_]|[a-z\d][A-Z]|\d[^\W\d_]|
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 _LATIN_ABBREVIATION = frozenset({"e.g", "i.e", "a.m", "p.m", "and/or", "either/or", "yes/no", "n/a", "w/o"})
 
-# What a summary says of any conversation.
+# Words that occur in the summary of any conversation.
 _OF_ANY_TEXT = """
     add address agree already answer approach ask assistant available cause change check complete confirm
     consider contain context conversation create current decide decision describe detail determine discuss
@@ -53,17 +53,17 @@ _OF_ANY_TEXT = """
     try understand unresolved update use user want way work write answered asked asking found gave made
     wrote given told wants files errors"""
 OF_ANY = frozenset(words_of(_OF_ANY_TEXT))
-"""The stems of what is said of any conversation: they do not tell one summary from another."""
+"""The stems of words common to all summaries: they do not distinguish one from another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Report what is wrong with a summary, if anything.
+    """What is wrong with a summary, if anything.
 
-    `foreign` are its names and numbers that occur nowhere in what it was made of, `known_words` is the share
-    of its content words that do. `missing` are the distinctive names that it leaves out and `kept` the share
-    of them that it holds; `untouched` are the user's messages that it says nothing of, by how they begin, and
-    `touched` the share of the others. An empty one says nothing at all.
+    `foreign` are names and numbers that occur nowhere in its source; `known_words` is the share of its
+    content words that do. `missing` are the distinctive names that it lacks, `kept` the share that it has.
+    `untouched` are the user's messages that it does not mention, by their beginnings; `touched` is the share
+    that it does.
     """
 
     is_empty: bool = False
@@ -77,32 +77,32 @@ class Verdict:
 
     @property
     def is_grounded(self) -> bool:
-        """Return whether there is a summary, and everything in it occurs in its source."""
+        """Whether there is a summary and everything in it occurs in its source."""
         return not self.is_empty and not self.foreign and self.known_words >= MIN_KNOWN_WORDS
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the summary keeps every distinctive name and something of what the user said."""
+        """Whether the summary keeps every distinctive name and mentions enough of the user's messages."""
         return not self.missing and self.touched >= MIN_TOUCHED
 
     @property
     def is_fair(self) -> bool:
-        """Return whether it is worth completing by rule: grounded, with much of what it must contain."""
+        """Whether it is worth completing by rule: grounded, with enough of what it must contain."""
         return self.is_grounded and self.kept >= MIN_KEPT and self.touched >= MIN_TOUCHED
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """List what a summary must contain: `names` as written, and how each user message begins."""
+    """What a summary must contain: `names` as written, and the beginning of each user message."""
 
     names: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
 
 
 def judge(summary: str, source: str | Source, expected: Expected, *, added: str | None = None) -> Verdict:
-    """Judge `summary` against its source and what it must contain.
+    """Judge `summary` against its source and its required content.
 
-    With `added` only that part of it is new, and has to be grounded.
+    With `added`, only that part of it is new and has to be grounded.
     """
     known, said = source if isinstance(source, Source) else Source(source), Source(summary)
     new = summary if added is None else added
@@ -122,16 +122,16 @@ def judge(summary: str, source: str | Source, expected: Expected, *, added: str 
 
 
 def without_foreign(lines: Sequence[str], source: Source) -> frozenset[str]:
-    """Return the lines with names that `source` lacks; none if they are too many to trust the rest."""
+    """Return the lines with names that `source` lacks; none if there are too many to trust the rest."""
     foreign = frozenset(line for line in lines if source.foreign_in(line))
     return foreign if len(foreign) <= _MAX_FOREIGN * len(lines) else frozenset()
 
 
 def expect(said: Iterable[str], limit: int, used: Sequence[str] = ()) -> Expected:
-    """Determine what a summary must contain of the user's messages `said`, and of the names `used` later.
+    """Determine what a summary must contain: from the user's messages `said`, and names `used` later.
 
-    `limit` bounds the characters of the names: those used later come first, and have half of them, or what
-    the others leave.
+    `limit` bounds the total length of the names. Names used later come first and get half of the limit, or
+    what the others leave over.
     """
     messages = [_FENCE.sub(" ", text[: _ASKED * 2])[:_ASKED] for text in said]
     new = [name for text in messages for name in names_in(text)[:_MAX_NAMES_A_MESSAGE]]
@@ -142,7 +142,7 @@ def expect(said: Iterable[str], limit: int, used: Sequence[str] = ()) -> Expecte
 
 
 def names_used(text: str, later: Iterable[str]) -> list[str]:
-    """Return the names in `text` that `later` texts use, those used most often first."""
+    """Return the names in `text` that occur in `later` texts, most frequent first."""
     known = {plain_name(name): name for name in names_in(text)}
     uses = Counter(name for one in later for name in map(plain_name, names_in(one)) if name in known)
     return [known[name] for name, _ in uses.most_common()]
@@ -158,9 +158,9 @@ def specificity(name: str) -> float:
 
 
 def names_in(text: str) -> list[str]:
-    """The distinctive names and numbers of `text`, each once, in order.
+    """Return the distinctive names and numbers of `text`, each once, in order.
 
-    Paths, identifiers, versions, numbers of two digits or more, and words with a capital letter that do not
+    These are paths, identifiers, versions, numbers of two or more digits, and capitalized words that do not
     begin a sentence.
     """
     found: dict[str, str] = {}
@@ -190,7 +190,7 @@ def _rest(without: Sized, all_of: Sized) -> float:
 
 
 class Source:
-    """A text, to be asked for names and words."""
+    """A text prepared for lookups of names and words."""
 
     def __init__(self, text: str) -> None:
         self._text = fold(text)
@@ -198,7 +198,7 @@ class Source:
         self.stems = frozenset(words_of(text))
 
     def has(self, name: str) -> bool:
-        """Return whether the name occurs, also as the end of a path, or a plain word in another form."""
+        """Return whether a name occurs; as the end of a path or another form of a plain word, too."""
         plain = plain_name(name)
         if plain in self._tokens:
             return True
@@ -223,14 +223,14 @@ def _own_stems(text: str) -> list[str]:
 
 
 def _opening(text: str) -> str:
-    """The first words of a message of the user; empty where none of them is its own to be known by."""
+    """Return the first words of a user message; empty if none of them is distinctive."""
     line = " ".join(text.split())
     opening = line if len(line) <= _OPENING else line[:_OPENING].rpartition(" ")[0]
     return opening if _own_stems(opening) else ""
 
 
 def plain_name(name: str) -> str:
-    """Return a name as it is compared: numbers without separators."""
+    """Return the normalized form of a name for comparison; numbers lose their separators."""
     folded = fold(name).rstrip(".:-")
     return folded.replace(",", "") if _NUMBER.fullmatch(folded) else folded
 

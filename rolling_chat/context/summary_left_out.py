@@ -1,4 +1,4 @@
-"""What a summary does not mention of the messages that it stands for: names, numbers and files, ranked."""
+"""Rank the names, numbers and files of summarized messages that the summary does not mention."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from rolling_chat.context.summary_text import plain_record
 from rolling_chat.messages import Message
 
 MAX_LINES = 200
-"""The most lines that are listed; they are the first of the ranking."""
+"""The most lines that are listed: the first in rank."""
 
-_MAX_CHARS, _MAX_A_MESSAGE = 600_000, 30_000  # characters looked at, the newest messages first
+_MAX_CHARS, _MAX_A_MESSAGE = 600_000, 30_000  # characters searched, newest messages first
 _LINE = 160  # characters of a line
-_MAX_NAMES = 2  # that count for the rank of one line
+_MAX_NAMES = 2  # the most names that count for a line's rank
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
-# How likely a name is needed again, by who brought it up; of results only what was used later is listed.
+# How likely a name is needed again, by role; names in results are listed only if they were used later.
 _BY_ROLE = {"user": 3.0, "assistant": 1.0, "tool": 0.5}
 _USED_LATER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutLine:
-    """A line with names that the summary lacks; `index` is its message's, such as the 7 of `r7`."""
+    """A line with names that the summary lacks; `index` is that of its message, such as 7 in `r7`."""
 
     index: int
     role: str
@@ -39,10 +39,10 @@ class LeftOutLine:
 def left_out(
     gone: Sequence[tuple[int, Message]], summary: str, later: Iterable[str] = ()
 ) -> list[LeftOutLine]:
-    """Return the lines of `gone` messages, by their index, that have names which `summary` lacks.
+    """Return the lines of summarized messages, given with their indexes, that have names `summary` lacks.
 
-    First what texts that came `later` use, what the user said, and what is hard to guess. Every name is in
-    the names of one line only, the first in rank.
+    Lines with names that the `later` texts use, lines by the user, and names that are hard to guess come
+    first. Each name is listed only with its highest-ranking line.
     """
     said = Source(summary)
     newest = _newest(gone)
@@ -67,9 +67,9 @@ def left_out(
 
 
 def with_line(summary: str, line: LeftOutLine, cap: int, count: CountText) -> str:
-    """Add a line to a summary, with the id by which its message can be recalled, shortened as far as it must.
+    """Add a line to a summary, with its message's recall id, shortened if necessary.
 
-    Empty where there is no room for it within `cap` tokens: nothing else is taken out.
+    Return "" if it does not fit within `cap` tokens; no other line is removed for it.
     """
     sections = read_sections(summary)
     headed = any(heading for heading, _ in sections.all)
@@ -122,7 +122,7 @@ def _rank(role: str, names: Sequence[str], used: frozenset[str]) -> float:
 
 
 def _each_name_once(lines: Iterable[LeftOutLine]) -> Iterator[LeftOutLine]:
-    """The first lines with names that no line before them has."""
+    """Yield the lines with names that no earlier line has, up to the maximum."""
     seen, count = set[str](), 0
     for line in lines:
         new = tuple(name for name in line.names if plain_name(name) not in seen)

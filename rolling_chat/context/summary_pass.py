@@ -1,4 +1,4 @@
-"""One chunk of messages folded into a summary: the answer is read, judged, corrected once and completed."""
+"""Fold one chunk of messages into a summary: read the answer, judge it, correct it once and complete it."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ from rolling_chat.messages import Message
 from rolling_chat.search_terms import content_stems
 
 Wording: TypeAlias = Callable[[str, str, SummaryOptions], str]
-"""Words a request for a summary: from the summary so far, the messages as text, and the options."""
+"""Compose a summary request from the summary so far, the messages as text, and the options."""
 
 MAX_LATER = 60
-"""Of the messages after those that are summarized, so many tell what was needed again."""
+"""How many messages after the summarized ones show what was needed again."""
 
 _LATER_CHARS = 4_000
-_PART = 20_000  # characters of a message that are searched for names that were used later
-_COMPLETED = 160  # characters of a sentence that is taken over word for word
+_PART = 20_000  # characters of a message that are searched for names used later
+_COMPLETED = 160  # characters of a sentence that is copied word for word
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?](?=\s)|[。！？]|\n|\Z)")
 _LABEL = re.compile(r"^(?:User|Assistant): ")
 
 
 def texts_of(later: Sequence[Message]) -> list[str]:
-    """Return what messages say and call, by which is known what was needed again; results are not."""
+    """Return the texts and call arguments of later messages, which show what was needed again; no results."""
     texts = []
     for message in later[:MAX_LATER]:
         if message.role in ("user", "assistant"):
@@ -64,7 +64,7 @@ def texts_of(later: Sequence[Message]) -> list[str]:
 
 
 class _Judged(NamedTuple):
-    """A summary with an answer folded in, and what is wrong with the answer."""
+    """A summary including an answer, and the verdict on the answer."""
 
     summary: Sections
     verdict: Verdict
@@ -72,9 +72,9 @@ class _Judged(NamedTuple):
 
 @dataclass(slots=True)
 class SummaryPass:
-    """Extends a summary of `messages` chunk by chunk; they and the one so far are `before` tokens.
+    """The extension of a summary of `messages`, chunk by chunk; messages and old summary are `before` tokens.
 
-    `later` are texts that came after what is summarized: names that they use are asked for, and kept first.
+    Names that occur in the `later` texts are asked for, and kept first.
     """
 
     options: SummaryOptions
@@ -83,13 +83,10 @@ class SummaryPass:
     later: Sequence[str]
     messages: Sequence[Message]
     before: int
-    _paid: int = 0  # tokens that corrections have cost
+    _paid: int = 0  # tokens spent on corrections
 
     def extended(self, summary: str, chunk: Chunk) -> Generator[str, str, tuple[str, str]]:
-        """Yield a request, perhaps one for a correction; return the summary, and why none came of it.
-
-        One of the two is empty.
-        """
+        """Yield a request and perhaps a correction; return the summary, or "" and why it was rejected."""
         options, old = self.options, read_sections(summary)
         source = Source("\n".join((chunk.text, summary, options.focus)))
         used = names_used("\n".join((summary, *(part[:_PART] for part in chunk.parts))), self.later)
@@ -111,9 +108,9 @@ class SummaryPass:
         ), ""
 
     def _can_afford(self, correction: str, summary: Sections) -> bool:
-        """Return whether a request for a correction costs less than the summary saves; if so, it is paid.
+        """Return whether a correction costs less than the summary saves; if so, count its cost as spent.
 
-        A summary is in about as many requests as the messages took to become so many.
+        A summary is expected to be sent in as many requests as its messages took to accumulate.
         """
         after = min(self.count(summary.text), self.options.max_tokens)
         requests = max(1, sum(message.role == "assistant" for message in self.messages))
@@ -127,7 +124,7 @@ class SummaryPass:
 def _judged(
     answer: str, old: Sections, source: Source, expected: Expected, touched: Iterable[str]
 ) -> _Judged:
-    """Fold an answer into a summary, without single lines that name what nobody mentioned."""
+    """Fold an answer into a summary, without lines that name what nobody mentioned, and judge the result."""
     added = read_sections(plain_record(without_labels(answer)))
     added = added.without(frozenset(line for _, line in added.all if is_of_the_request(line)))
     added = added.without(without_foreign([line for _, line in added.all], source))
@@ -136,7 +133,7 @@ def _judged(
 
 
 def _complete(made: _Judged, chunk: Chunk) -> None:
-    """Add to a summary, word for word, the sentences with names that it still lacks."""
+    """Add, word for word, sentences with the required names that a summary still lacks."""
     summary, missing = made.summary, list(made.verdict.missing)
     heading = FACTS if any(heading for heading, _ in summary.all) else NO_HEADING
     for sentence in _sentences((*chunk.said, *chunk.parts)):

@@ -1,4 +1,4 @@
-"""The wording of a request for a summary: instructions, messages in chunks that fit, and what was wrong."""
+"""Word a request for a summary: instructions, messages in chunks that fit, and corrections."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rolling_chat.messages import Message
 from rolling_chat.search_terms import fold
 
 MAX_SUMMARY_WORDS = 400
-"""What a summarizer is asked for; its tokens are held to `max_tokens` all the same."""
+"""The length asked of a summarizer; the summary is limited to `max_tokens` in any case."""
 
-# A call's arguments tell which file or command it was; what is written with them is no part of a summary.
+# Characters of a call's arguments: enough to identify the file or command; written content is not summarized.
 _ARGUMENTS = 200
-# A chunk of less, in tokens, is not worth a question.
+# Tokens; a smaller chunk is not worth a request.
 _MIN_CHUNK_TOKENS = 64
-_NAME = 80  # characters of a name that a question repeats
-_BEGINNING = 200  # characters of a message by which a model is to find it
+_NAME = 80  # characters of a name that a request repeats
+_BEGINNING = 200  # characters of a message that let the model find it
 
 _MARKER = re.compile(r"</(?=(?:summary|messages|missing|foreign|first-message-that-stays)>)")
 _THINKING = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -36,16 +36,16 @@ _LABEL = re.compile(
 
 
 class SummaryError(Exception):
-    """Report in one line why no summary was made; the previous one stays active."""
+    """Raised, with a reason in one line, when no summary was made; the previous one stays active."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """Hold the options for making a summary.
+    """Options for making a summary.
 
-    `max_tokens` is the most that it may take; `max_prompt_tokens` the most that one question to the
-    summarizer may be, as an upper bound. `previous` is the summary that is extended; `focus` what the
-    user wants kept in mind. Raises ValueError for sizes below 1.
+    `max_tokens` limits the summary, `max_prompt_tokens` each request to the summarizer, as an upper bound.
+    `previous` is the summary to extend; `focus` is what the user wants kept in mind. Raises ValueError for
+    sizes below 1.
     """
 
     max_tokens: int = MAX_SUMMARY_TOKENS
@@ -101,14 +101,14 @@ def request_text(previous: str, chunk: str, options: SummaryOptions) -> str:
 
 
 def is_of_the_request(line: str) -> bool:
-    """Return whether a line of an answer is only a copy from the instructions, as small models give them."""
+    """Return whether a line of an answer only repeats the instructions, as small models tend to do."""
     return len(line.split()) > 2 and fold(line).strip(" .:-") in fold(_WHAT)
 
 
 def warm_request_text(stays: str, previous: str, options: SummaryOptions) -> str:
-    """Word a request for a summary that stands at the end of the conversation itself.
+    """Word a request for a summary that is appended to the conversation itself.
 
-    `stays` is the user's message with which what is not summarized begins.
+    `stays` is the user message that begins the part not to be summarized.
     """
     begins = " ".join(stays.split())[:_BEGINNING]
     parts = [
@@ -128,18 +128,18 @@ def warm_request_text(stays: str, previous: str, options: SummaryOptions) -> str
 
 
 def _what(options: SummaryOptions) -> str:
-    # a token is more than half a word in any language that has words
+    # in any language with words, a word takes at most two tokens
     return _WHAT % min(MAX_SUMMARY_WORDS, max(20, options.max_tokens // 2))
 
 
 def _marked(name: str, text: str) -> str:
-    """`text` between markers that it cannot close itself."""
+    """Return `text` between markers that it cannot close itself."""
     return f"<{name}>\n{_MARKER.sub('< /', text)}\n</{name}>"
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Collect messages as one text, and separately the user's among them."""
+    """Messages as one text, and separately those of the user."""
 
     parts: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -175,10 +175,10 @@ def chunks_of(
 
 
 def _split(text: str, room: int, bound: CountText) -> Iterator[str]:
-    """`text` whole, or cut where it alone is more than a chunk holds; linear in its length."""
+    """Yield `text` whole, or in parts if it exceeds a chunk by itself; linear in its length."""
     start = 0
     while start < len(text):
-        # prose is four characters a token: where the text is thinner, a chunk holds a little less
+        # prose has about four characters a token; for denser text, the part is shortened until it fits
         length = min(len(text) - start, room * 4)
         while length > 1 and bound(text[start : start + length]) > room:
             length = length * 3 // 4
@@ -198,7 +198,7 @@ def _as_text(message: Message, bound: CountText, memo: CountMemo) -> str:
 
 
 def rejection_of(verdict: Verdict) -> str:
-    """Say in a few words why a model's summary is rejected."""
+    """Return a short reason why a model's summary is rejected."""
     if verdict.is_empty:
         return "it says nothing"
     if verdict.foreign:
@@ -209,7 +209,7 @@ def rejection_of(verdict: Verdict) -> str:
 
 
 def correction_text(verdict: Verdict, limit: int) -> str:
-    """Word what a second request adds to the first; `limit` bounds each of its lists, in bytes."""
+    """Word what turns a request into a correction; `limit` bounds each of its lists, in bytes."""
     if verdict.is_grounded:
         parts = ["An earlier answer is kept. Write only the lines that it lacks, under the same headings."]
     else:
@@ -236,7 +236,7 @@ def listed(names: Sequence[str], limit: int) -> str:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
+    """Return the first of the names in quotes, and how many more there are."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f'"{listed(names[:1], _NAME * 4)}"{more}'
 

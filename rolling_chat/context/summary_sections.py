@@ -1,4 +1,4 @@
-"""A summary as lines under headings: read leniently, extended by heading, and kept within its cap."""
+"""Parse summaries into lines under headings, extend them by heading, and keep them within a cap."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rolling_chat.search_terms import content_stems, fold
 
 TASK, DECISIONS, FACTS, FILES, OPEN = "Task", "Decisions", "Facts", "Files", "Open"
 HEADINGS = (TASK, DECISIONS, FACTS, FILES, OPEN)
-"""The headings of a summary, in their order; lines of a model that writes none stand before them."""
+"""The headings of a summary, in order; lines without a heading come first."""
 
 OVERTAKEN = "Overtaken"
-"""Under this heading an update names lines of the summary so far that hold no longer."""
+"""The heading under which an update lists lines of the earlier summary that are no longer true."""
 
 NO_HEADING = ""
 
-# What models write for them, and what summaries of earlier versions had.
+# Other names for the headings, from models and from earlier versions.
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     TASK: (
         "tasks", "goal", "goals", "request", "requests", "user request", "user requests", "asked",
@@ -70,25 +70,25 @@ _NOTHING_SAID = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
-_LONG = 240  # characters of a line: longer ones are taken apart, and shortened first
+_LONG = 240  # characters; longer lines are split, and shortened first
 _MAX_LINE = 600
 _MAX_LINES = 400
-_LOOP_WORDS, _LOOP_SHARE = 24, 0.25  # a line of so many words, so few of them different, goes in a loop
+_LOOP_WORDS, _LOOP_SHARE = 24, 0.25  # a line with this many words and so few distinct ones is a loop
 _SAYS_THE_SAME = 0.8  # of the stems
 
-# What a line is worth by its heading alone: less than any name in it.
+# The worth of a line by its heading alone: less than any name in it.
 _WEIGHTS = {TASK: 0.5, DECISIONS: 0.9, FACTS: 0.3, FILES: 0.3, OPEN: 0.5, NO_HEADING: 0.3}
 _USED_LATER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How much a line is worth keeping: by the names in it, most of all those in `used`, as compared."""
+    """Rates how much a line is worth keeping by the names in it; those in `used`, normalized, count most."""
 
     used: frozenset[str] = frozenset()
 
     def of(self, line: str, heading: str = NO_HEADING) -> float:
-        """Return the worth of a line; names are worth more the harder they are to guess."""
+        """Return the worth of a line; the harder a name is to guess, the more it counts."""
         names = {plain_name(name): name for name in names_in(line)}
         return _WEIGHTS.get(heading, 0.3) + sum(
             specificity(name) * (_USED_LATER if plain in self.used else 1.0) for plain, name in names.items()
@@ -97,14 +97,14 @@ class Worth:
 
 @dataclass(slots=True)
 class Sections:
-    """The lines of a summary by heading, oldest first; a heading that was written may have none."""
+    """The lines of a summary by heading, oldest first; a heading may have no lines."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, heading: str, line: str) -> None:
-        """Add a line, unless it says nothing or stands there already; what it says again and again, once.
+        """Add a line, unless it is empty of content or already present; reduce repetitions within it.
 
-        A heading in front of it is taken off: whoever reads the summary again would take it for one.
+        A leading heading is removed, because the next reader would parse it as one.
         """
         lines, line = self.lines.setdefault(heading, []), _without_loop(" ".join(line.split()))
         while (headed := _heading_of(line))[0]:
@@ -118,14 +118,14 @@ class Sections:
         return self.lines.get(heading, ())
 
     def without(self, gone: frozenset[str]) -> Sections:
-        """Return a copy without some lines."""
+        """Return a copy without the given lines."""
         return Sections({
             heading: [line for line in lines if line not in gone] for heading, lines in self.lines.items()
         })  # fmt: skip
 
     @property
     def all(self) -> Iterator[tuple[str, str]]:
-        """Yield every line with its heading, in the order in which they are written."""
+        """Every line with its heading, in writing order."""
         for heading in (NO_HEADING, *HEADINGS):
             for line in self.lines.get(heading, ()):
                 yield heading, line
@@ -137,9 +137,9 @@ class Sections:
 
 
 def read_sections(text: str) -> Sections:
-    """Read a summary, whoever wrote it: headings in any decoration, or none at all.
+    """Parse a summary from any author: with headings in any decoration, or without headings.
 
-    Paragraphs are taken apart into sentences; what is said twice, in a loop, or says nothing is left out.
+    Paragraphs are split into sentences; duplicates, loops and empty statements are left out.
     """
     sections, heading = Sections(), NO_HEADING
     for raw in text.split("\n", _MAX_LINES * 4)[: _MAX_LINES * 4]:
@@ -150,7 +150,7 @@ def read_sections(text: str) -> Sections:
             sections.lines.setdefault(heading, [])
             line = rest
         bare = _BULLET.sub("", line)
-        # a list without headings is sorted by rule
+        # list items without headings are sorted by rule
         of = heading or (NO_HEADING if bare == line else _heading_by_rule(bare))
         for part in _parts(bare if of else line):
             if sum(map(len, sections.lines.values())) < _MAX_LINES:
@@ -165,11 +165,11 @@ def _heading_by_rule(line: str) -> str:
 
 
 def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
-    """Extend a summary by heading with what an update adds.
+    """Extend a summary, heading by heading, with an update.
 
-    Lines stay word for word unless a new one says the same and more, or `new` has them as overtaken. What is
-    open is open as before, except where `touched`, the stems of the newer messages, have most of a line's:
-    of that the update has the last word, if it says what is open.
+    Lines stay word for word unless a new line says the same and more, or `new` lists them as overtaken. An
+    open point stays open unless most of its words are in `touched`, the stems of the newer messages: then the
+    update decides, if it lists open points.
     """
     stems, result = frozenset(touched), Sections()
     overtaken = _overtaken(old, new)
@@ -190,9 +190,9 @@ def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
 
 
 def without_repeated(sections: Sections) -> Sections:
-    """Leave out lines that stand twice, and those with names that another line says as well.
+    """Remove duplicate lines, and lines with names whose content is repeated in another line.
 
-    Of two that say the same the first stays.
+    Of two equivalent lines the first stays.
     """
     senses = [_Sense(line) for _, line in sections.all]
     by_name: dict[str, list[int]] = {}
@@ -202,7 +202,7 @@ def without_repeated(sections: Sections) -> Sections:
     first = {sense.folded: at for at, sense in reversed(list(enumerate(senses)))}
     gone = {at for at, sense in enumerate(senses) if first[sense.folded] != at}
     for at, sense in enumerate(senses):
-        # who says the same has all of its names, the rarest among them
+        # an equivalent line has all of the names, including the rarest
         alike = min((by_name[name] for name in sense.names), key=len, default=[])
         for other_at in alike:
             other = senses[other_at]
@@ -218,16 +218,16 @@ def without_repeated(sections: Sections) -> Sections:
 
 
 def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
-    """Write a summary of at most `cap` tokens by `count`: what is worth least for its length is left out.
+    """Write a summary of at most `cap` tokens by `count`, without the lines worth least for their length.
 
-    Long lines are shortened to their best sentences first, and all to those that name something. Of what is
-    worth the same the older goes first. Empty where not even one line fits.
+    First, long lines are shortened to their best sentences, and all lines to sentences with names. Among
+    lines of equal worth, older ones are dropped first. Empty if not even one line fits.
     """
     lines = list(sections.all)
     if count(_written(lines)) <= cap:
         return _written(lines)
     lines = [(heading, _core(shortened(line, _LONG, worth))) for heading, line in lines]
-    # by the root of their tokens: a long line may have a fact that no other has
+    # divided by the square root of their tokens, because a long line may have a fact that no other has
     ranked = sorted(
         range(len(lines)),
         key=lambda at: (worth.of(lines[at][1], lines[at][0]) / sqrt(1 + count(lines[at][1])), at),
@@ -238,13 +238,13 @@ def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
             break
         gone.add(at)
         size -= count(lines[at][1]) + 1
-        if size <= cap:  # headings and the joins of lines are not counted one by one
+        if size <= cap:  # headings and line breaks are not counted line by line
             size = count(_written(line for place, line in enumerate(lines) if place not in gone))
     return _written(line for place, line in enumerate(lines) if place not in gone)
 
 
 def shortened(line: str, limit: int, worth: Worth) -> str:
-    """Shorten a line to its sentences that are worth most, in their order; at last cut it."""
+    """Shorten a line to its most valuable sentences, in their order; truncate it if none fits."""
     if len(line) <= limit:
         return line
     sentences = _sentences(line)
@@ -263,7 +263,7 @@ def _sentences(line: str) -> list[str]:
 
 
 def _core(line: str) -> str:
-    """The sentences of a line that name something, the first where none does."""
+    """Return the sentences of a line that contain names; the first if none does."""
     sentences = _sentences(line)
     return " ".join([part for part in sentences if names_in(part)] or sentences[:1])
 
@@ -280,14 +280,14 @@ def _written(lines: Iterable[tuple[str, str]]) -> str:
 
 
 def _heading_of(line: str) -> tuple[str, str]:
-    """Return the heading that a line is or begins with, and the rest of it; empty for none."""
+    """Return the heading that a line consists of or begins with, and the rest; both empty for none."""
     match = _HEADING.fullmatch(line) if line else None
     heading = _BY_NAME.get(match["name"].lower(), "") if match else ""
     return (heading, (match["rest"] or "").strip()) if match and heading else ("", "")
 
 
 def _parts(line: str) -> Iterator[str]:
-    """A line, or its sentences if it is a long one."""
+    """Yield a line, or its sentences if it is long."""
     if len(line) <= _LONG:
         yield line
         return
@@ -296,7 +296,7 @@ def _parts(line: str) -> Iterator[str]:
 
 
 def _without_loop(line: str) -> str:
-    """A line; of one that goes in a loop each sentence once, and each word once if that goes on in a loop."""
+    """Return a line without loops: each sentence once, or each word once if that is still a loop."""
     if _is_loop(line):
         line = " ".join(dict.fromkeys(_sentences(line)))
     if not _is_loop(line):
@@ -311,7 +311,7 @@ def _is_loop(line: str) -> bool:
 
 
 class _Sense:
-    """A line to be compared with others by its names and its words."""
+    """A line, prepared for comparison by its names and words."""
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -321,7 +321,7 @@ class _Sense:
         self._own = self._stems - OF_ANY or self._stems
 
     def is_in(self, other: _Sense) -> bool:
-        """Does the other line have all the names of this one, and nearly all it says?"""
+        """Return whether the other line has all names of this one and nearly all of its content."""
         if self.folded == other.folded:
             return True
         if not self._own or not self.names <= other.names:
@@ -330,16 +330,16 @@ class _Sense:
         return shared >= (_SAYS_THE_SAME if self.names else 1.0)
 
     def is_less_than(self, other: _Sense) -> bool:
-        """Does the other line say all of this one, and more?"""
+        """Return whether the other line says everything in this one, and more."""
         return self.is_in(other) and not other.is_in(self)
 
     def is_about(self, stems: frozenset[str]) -> bool:
-        """Are most of its words among `stems`?"""
+        """Return whether at least half of its words are among `stems`."""
         return bool(self._stems) and 2 * len(self._stems & stems) >= len(self._stems)
 
 
 def _overtaken(old: Sections, new: Sections) -> frozenset[str]:
-    """The lines of `old` that an update names as overtaken; none if that is more than half of them."""
+    """Return the lines of `old` that an update lists as overtaken; none if that is more than half of them."""
     named, lines = [_Sense(line) for line in new.of(OVERTAKEN)], [line for _, line in old.all]
     gone = {
         line

@@ -1,4 +1,4 @@
-"""The text that the pipeline adds to the system message: the rolling summary, and how much is missing."""
+"""Compose the text added to the system message: the rolling summary, and how many messages are missing."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ TODO_HEAD = "[your to-do list by then; a newer one may follow below]"
 TAIL = "[End of earlier context — recent messages follow]"
 
 MAX_SUMMARY_TOKENS = 800
-"""The most that a summary takes in a prompt; on small windows it is a sixteenth of the window."""
+"""The longest summary in a prompt; in small windows the limit is a sixteenth of the window."""
 
-# Until it is decided what is omitted, the notice counts as the longest that it can become.
+# Before omissions are decided, the notice is measured with the largest count it could contain.
 _LONGEST_COUNT = 999_999
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Hold text that stands for every message up to index `through`, which ends a turn.
+    """Text that replaces every message up to index `through`, the end of a turn.
 
-    It stands for none of the messages in `skipped`, ranges of indexes below that, in order: they were too
-    many. Of two summaries the one of the later `generation` is newer.
+    It does not replace messages in `skipped`, ordered ranges of indexes below that: they were too many to
+    summarize. Of two summaries, the one with the higher `generation` is newer.
     """
 
     text: str
@@ -38,31 +38,31 @@ class Summary:
 
     @property
     def covered(self) -> tuple[tuple[int, int], ...]:
-        """Return the ranges of indexes that this summary stands for, each as its start and its end."""
+        """The `(start, end)` ranges of indexes that this summary replaces."""
         skipped = IndexRanges(tuple((start, stop, "") for start, stop in self.skipped))
         return tuple(skipped.gaps(0, self.through + 1))
 
     def covers(self, first: int, last: int) -> bool:
-        """Return whether this summary stands for every message from index `first` to index `last`."""
+        """Return whether this summary replaces every message from index `first` to index `last`."""
         return any(start <= first and last < stop for start, stop in self.covered)
 
     def is_newer_than(self, other: Summary | None) -> bool:
-        """Return whether this summary replaces `other`."""
+        """Return whether this summary supersedes `other`."""
         return other is None or self.generation > other.generation
 
     @property
     def block(self) -> str:
-        """Return the summary as the system message shows it; empty if its text had to go."""
+        """The summary as it appears in the system message; empty if its text had to be dropped."""
         return "\n".join((HEAD, NOTE, plain_record(self.text), TAIL)) if self.text else ""
 
 
 def plain_record(text: str) -> str:
-    """Take the line that ends a summary out of its text: what follows it would not look like a record."""
+    """Remove the end marker from a summary's text: anything after it would not be read as a record."""
     return text.replace(TAIL, TAIL.strip("[]"))
 
 
 def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:
-    """Shorten what `summary` covers to whole turns of `messages`; None if it covers none."""
+    """Shorten the range of `summary` to whole turns of `messages`; None if it covers none."""
     through = min(summary.through, len(messages) - 1)
     while through >= 0 and through + 1 < len(messages) and not opens_turn(messages, through + 1):
         through -= 1
@@ -70,7 +70,7 @@ def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> S
 
 
 def max_summary_tokens(window: int) -> int:
-    """Return the maximum tokens of a summary in a window of `window` tokens."""
+    """Return the longest allowed summary in a window of `window` tokens."""
     return max(1, min(MAX_SUMMARY_TOKENS, window // 16))
 
 
@@ -79,11 +79,11 @@ most_summary_tokens = max_summary_tokens  # the name of an earlier version
 
 @dataclass(frozen=True, slots=True)
 class SystemNotice:
-    """Tell the model how many messages are missing, and give the summary of the rest.
+    """The notice in the system message: how many messages are missing, and a summary of the others.
 
-    `omitted` messages are in no summary, the first and the last of them at these indexes; `recall` says
-    that the model can read them back. `todo` is the to-do list of a call that is missing, `told` what else
-    the plan has to tell."""
+    `omitted` messages are in no summary; `first` and `last` are the indexes of the first and last of them.
+    `recall` means that the model can read them back. `todo` is the to-do list of an omitted call, `contents`
+    what else the plan adds to the notice."""
 
     omitted: int = 0
     first: int = 0
@@ -94,9 +94,10 @@ class SystemNotice:
     told: Told = NOTHING_TOLD
 
     def at_its_longest(self, todo: str, told: Told) -> SystemNotice:
-        """Return the longest form of the notice, for use before it is known what will be missing.
+        """Return the longest form of the notice, to measure it before it is known what will be missing.
 
-        `told` has the most that may be told; a number of free tokens in it is the longest there is."""
+        `contents` is the longest possible; a number of free tokens in it is replaced by the longest
+        number."""
         last = _LONGEST_COUNT + 1
         told = replace(told, free=_LONGEST_COUNT) if told.free >= 0 else told
         return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo, told=told)

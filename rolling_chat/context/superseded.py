@@ -1,7 +1,6 @@
-"""Results that later calls have made useless: they are the first to leave, however new they are.
+"""Find results that later calls have superseded: they are masked first, however new they are.
 
-Each rule is one function, and its reason stands in the report. A result that is superseded is masked; it is
-still recalled by its id.
+Each rule is one function, with its reason in the report. A superseded result can still be recalled by its id.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rolling_chat.context.tool_uses import Effect, ToolUse
 
 Rule: TypeAlias = Callable[[Sequence[ToolUse]], Iterator[int]]
 
-# Commands after which a folder may have other files; what else they do is of no interest here.
+# Commands that may change which files a folder contains; their other effects do not matter here.
 _CHANGES_FOLDERS = re.compile(
     r"(?:^|[\s;&|(])(?:rm|mv|cp|mkdir|rmdir|touch|ln|unzip|tar|git (?:checkout|switch|pull|merge|rebase|reset"
     r"|stash|clean|clone|mv|rm))(?=\s)"
@@ -26,7 +25,7 @@ _SEGMENTS = re.compile(r"&&|\|\||[;\n]")
 
 
 def superseded(uses: Sequence[ToolUse]) -> dict[int, str]:
-    """Return the indexes of superseded results, each with the reason of the first rule that says so."""
+    """Return the indexes of superseded results, each with the reason of the first rule that applies."""
     found: dict[int, str] = {}
     for rule, reason in RULES.items():
         for index in rule(uses):
@@ -35,7 +34,7 @@ def superseded(uses: Sequence[ToolUse]) -> dict[int, str]:
 
 
 def read_again(uses: Sequence[ToolUse]) -> Iterator[int]:
-    """Yield reads of lines that were all read again later, as they are now."""
+    """Yield reads whose lines were all read again later."""
     newer: dict[str, list[tuple[int, int]]] = {}
     same: set[tuple[str, tuple[int, int]]] = set()
     for use in _newest_first(uses, Effect.READ):
@@ -44,12 +43,12 @@ def read_again(uses: Sequence[ToolUse]) -> Iterator[int]:
             if (path, use.lines) in same or _is_within(use.lines, spans):
                 yield use.index
             same.add((path, use.lines))
-            if not use.is_cut:  # of what was cut nobody knows which lines are there
+            if not use.is_cut:  # it is unknown which lines a cut result contains
                 _merge(use.lines, spans)
 
 
 def written_later(uses: Sequence[ToolUse]) -> Iterator[int]:
-    """Yield reads of files that were written, moved or deleted later."""
+    """Yield reads of files that were later written, moved or deleted."""
     changed: set[str] = set()
     for use in reversed(uses):
         if use.changes_files:
@@ -59,9 +58,9 @@ def written_later(uses: Sequence[ToolUse]) -> Iterator[int]:
 
 
 def run_again(uses: Sequence[ToolUse]) -> Iterator[int]:
-    """Yield results of calls that were made again, word for word.
+    """Yield results of calls that were repeated word for word.
 
-    Not of calls that say nothing of what they ask for: each may give something else, as the next page.
+    Calls without arguments are excluded: each may return something else, such as the next page.
     """
     seen: set[tuple[str, str]] = set()
     for use in reversed(uses):
@@ -74,8 +73,8 @@ def run_again(uses: Sequence[ToolUse]) -> Iterator[int]:
 
 
 def listing_outdated(uses: Sequence[ToolUse]) -> Iterator[int]:
-    """Yield listings of folders in which files were made, moved or deleted later."""
-    exists: dict[str, dict[str, bool]] = {}  # what became of a name, by folder
+    """Yield listings of folders in which files were later created, moved or deleted."""
+    exists: dict[str, dict[str, bool]] = {}  # whether a name exists now, by folder
     commands: set[str] = set()
     for use in reversed(uses):
         if use.replaces_files:
@@ -94,7 +93,7 @@ def listing_outdated(uses: Sequence[ToolUse]) -> Iterator[int]:
 
 
 def error_resolved(uses: Sequence[ToolUse]) -> Iterator[int]:
-    """Yield errors of calls that succeeded later: the same tool for the same file, or the same program."""
+    """Yield errors of calls that later succeeded: the same tool for the same file, or the same program."""
     succeeded: set[tuple[str, str]] = set()
     for use in reversed(uses):
         for subject in _attempted(use):
@@ -115,9 +114,9 @@ RULES: Mapping[Rule, str] = {
 
 
 def reads_of_edited_files(uses: Sequence[ToolUse], since_turn: int) -> set[int]:
-    """Return message indexes: for each file written in `since_turn` or later, that of its newest read.
+    """Return the indexes of the newest reads of files that were changed in `since_turn` or later.
 
-    A read counts until the whole file is written: what was edited is still known by it.
+    A read counts until the whole file is written: after an edit, the read still describes the file.
     """
     edited = {path for use in uses if use.changes_files and use.turn >= since_turn for path in use.paths}
     newest: dict[str, int] = {}
@@ -135,13 +134,13 @@ def _newest_first(uses: Sequence[ToolUse], effect: Effect) -> Iterator[ToolUse]:
 
 
 def _is_within(lines: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Is every line in one of the spans, which are apart and in order?"""
+    """Return whether every line is in one of the spans, which are disjoint and sorted."""
     at = bisect_right(spans, lines[0], key=lambda span: span[0]) - 1
     return at >= 0 and lines[1] <= spans[at][1]
 
 
 def _merge(lines: tuple[int, int], spans: list[tuple[int, int]]) -> None:
-    """Add lines to spans that are apart and in order, joined with those that they touch."""
+    """Add lines to disjoint, sorted spans; merge them with the spans that they touch."""
     first, last = lines
     start = bisect_left(spans, first - 1, key=lambda span: span[1])
     stop = start
@@ -159,7 +158,7 @@ def _entries(use: ToolUse) -> Iterator[str]:
 
 
 def _attempted(use: ToolUse) -> Iterator[str]:
-    """What a call tried: its files, or the program that it ran with its first argument."""
+    """Yield what a call attempted: its files, or the program that it ran, with its first argument."""
     yield from use.paths
     if use.effect is Effect.RUN:
         for segment in _SEGMENTS.split(use.subject):

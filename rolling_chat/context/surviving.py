@@ -1,12 +1,12 @@
-"""What survives of a turn when messages are omitted: invented messages go with what they were invented for.
+"""Decide what survives of a turn when messages are omitted: invented messages go with their counterparts.
 
 - An invented result is dropped with its call.
-- An invented request or reply is dropped when nothing real is left of its turn.
-- A filler between two answers stays only while both of them do.
-- A past turn whose answer left ends with a stand-in reply, because another request follows.
+- An invented request or reply is dropped if nothing real is left of its turn.
+- A filler between two answers is kept only while both answers are.
+- A past turn whose answer was omitted ends with a placeholder reply, because another request follows.
 
-`surviving_of` applies this to a branch whose omissions are known; `working_prompt` step by step, as a trim
-takes its decisions.
+`surviving_of` applies these rules to a branch whose omissions are known; `working_prompt` applies them step
+by step during a trim.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STAND_IN_REPLY = NormalizedMessage(-1, Message("assistant", REPLY_LEFT))
 
 
 class _Said(Protocol):
-    """Match a normalized message or the prompt item made of it."""
+    """A normalized message, or the prompt item made from it."""
 
     @property
     def index(self) -> int: ...
@@ -36,12 +36,12 @@ AnySaid = TypeVar("AnySaid", bound=_Said)
 
 
 def is_filler(said: _Said) -> bool:
-    """Return whether this is a request invented to stand between two answers."""
+    """Return whether this is a request that was invented to separate two answers."""
     return said.index < 0 and said.message.role == "user" and not said.opens_turn
 
 
 def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
-    """Drop the fillers that no longer stand between two answers."""
+    """Drop the fillers that no longer separate two answers."""
     kept: list[AnySaid] = []
     others = [said for said in turn if not is_filler(said)]
     followed_by = dict(zip(map(id, others), others[1:], strict=False))
@@ -64,19 +64,19 @@ def is_answer(said: _Said) -> bool:
 
 
 def needs_reply(last: _Said) -> bool:
-    """Return whether a stand-in reply must follow `last`, the end of a past turn."""
+    """Return whether a placeholder reply must follow `last`, the end of a past turn."""
     return not is_answer(last)
 
 
 def ends_with_invented_reply(turn: Sequence[AnySaid]) -> bool:
-    """Return whether the turn was never answered, and was given a reply by the repair."""
+    """Return whether the turn was never answered and the repair added a reply."""
     return bool(turn) and turn[-1].index < 0 and is_answer(turn[-1])
 
 
 def surviving_of(
     normalized_messages: Sequence[NormalizedMessage], omitted: IndexRanges
 ) -> Iterator[NormalizedMessage]:
-    """Apply a plan's omissions to a repaired branch, dropping invented messages with their counterpart."""
+    """Apply a plan's omissions to a repaired branch, dropping invented messages with their counterparts."""
     turn: list[NormalizedMessage] = []
     for normalized in normalized_messages:
         if normalized.opens_turn:
@@ -105,7 +105,7 @@ def _not_omitted(turn: Sequence[NormalizedMessage], omitted: IndexRanges) -> Ite
     for normalized in turn:
         message, is_omitted = normalized.message, normalized.index in omitted
         if message.role != "tool":
-            # ids are used again: a call that left must not answer to the name of an older one
+            # ids may repeat: an omitted call must not answer to the id of an older one
             open_calls = set() if is_omitted else {call.id for call in message.tool_calls}
         if is_omitted or (message.role == "tool" and message.tool_call_id not in open_calls):
             continue

@@ -1,4 +1,4 @@
-"""A cache of values computed from texts, bounded by the characters that it holds."""
+"""A cache of values computed from texts, limited by the number of characters in it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
-# A text that is no longer in any prompt may be freed: the cache must not keep a session in memory.
+# The cache is bounded so that it does not keep a whole session's texts in memory.
 MAX_CHARACTERS = 4_000_000
 
 
 class TextMemo(Generic[Value]):
-    """Cache values by text and parameters; evict the least recently used first.
+    """A cache of values by text and parameters that evicts the least recently used first.
 
-    At most `limit` characters of text are held, whatever their number; a text longer than that is
-    worked out at each call. Safe for threads.
+    It contains at most `limit` characters of text; values of longer texts are computed at each call.
+    Thread-safe.
     """
 
     def __init__(self, limit: int = MAX_CHARACTERS) -> None:
@@ -29,7 +29,7 @@ class TextMemo(Generic[Value]):
     def get(
         self, text: str, rest: Hashable, make: Callable[[], Value], size: Callable[[Value], int]
     ) -> Value:
-        """Return the value cached for `text` and `rest`, made if missing; `size` counts its characters."""
+        """Return the cached value for `text` and `rest`, made if missing; `size` counts its characters."""
         key = (text, rest)
         with self._lock:
             if key in self._known:
@@ -52,5 +52,5 @@ class TextMemo(Generic[Value]):
                 self._size -= freed
 
 
-# An entry costs something beyond its text.
+# The cost of an entry beyond its text, in characters.
 _OVERHEAD = 200

@@ -1,7 +1,7 @@
-"""Token estimators, their registry by model family, and the upper bound of the hard rule.
+"""Token estimators, their registry by model family, and the upper bound for the hard rule.
 
-A text is counted once for a message and an encoding, where a memo is handed in that remembers it; a
-family's factor turns that count into the best estimate, its prior into the bound.
+With a memo, a text is counted once per message and encoding. The family's factor turns that raw count into
+the best estimate, its prior into the bound.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from rolling_chat.messages import (
 )
 from rolling_chat.pictures import header_of
 
-# What a template may put around a message or a call beyond that, by the increments of real sessions. It
-# counts only where replies have brought the bound down from the family's prior, which covers it else.
+# Tokens that a template may add to a message or a call, observed in real sessions. They count only after
+# replies have lowered the bound below the family's prior, which otherwise covers them.
 _UNSEEN_MESSAGE, _UNSEEN_CALL = 12, 64
-# Opaque to the model's tokenizer: billed, if at all, by the provider's own rule and never as text.
+# Opaque to the tokenizer: billed, if at all, by a rule of the provider, never as text.
 _OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature", "cache_control"})
 
 
 Tools: TypeAlias = Sequence[JsonObject] | str | None
-"""The schemas of tools, or the part of the system prompt that describes them in their place."""
+"""Tool schemas, or the part of the system prompt that describes the tools instead."""
 
 
 class TokenEstimator(Protocol):
-    """Count tokens; every result is 0 or more."""
+    """A token counter; every result is 0 or more."""
 
     def count_text(self, text: str) -> int:
         """Count the tokens of a text alone."""
@@ -64,12 +64,12 @@ class TokenEstimator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FamilyEstimator:
-    """Estimate tokens for a model family: the raw count of a text times the family's factor.
+    """A token estimator for a model family: the raw count of a text times the family's factor.
 
-    `name` tells raw counts apart in `memo`, without which nothing is remembered. `raw_tool` counts tool
-    text, which `ratio` takes for denser than prose. `calibration` corrects both estimate and bound by what
-    the model reported. With `calls_as_json` a call costs its JSON, else its name, its arguments and a fixed
-    framing.
+    `name` identifies its raw counts in `memo`; without a memo nothing is cached. `raw_tool` counts tool text,
+    which the `ratio` estimator treats as denser than prose. `calibration` corrects both estimate and bound by
+    the model's reports. With `calls_as_json` a call costs its JSON, otherwise its name, its arguments and a
+    fixed framing.
     """
 
     family: Family
@@ -82,7 +82,7 @@ class FamilyEstimator:
 
     @property
     def prior(self) -> float:
-        """Return the factor from a raw count to the upper bound."""
+        """The factor from a raw count to the upper bound."""
         return self.calibration.prior(self.family.factor, self.family.prior)
 
     def count_text(self, text: str) -> int:
@@ -92,7 +92,7 @@ class FamilyEstimator:
         message = _as_message(message)
         counted = math.ceil(self.raw_message(message) * self.family.factor)
         if self.family.factor > 1.0:
-            counted = min(counted, _wire_bytes(message))  # a token is a byte at least, as for the bound
+            counted = min(counted, _wire_bytes(message))  # as in the bound: a token is at least a byte
         return self._corrected(counted + self._framing(message)) + self._pictures(message).estimate
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
@@ -107,7 +107,7 @@ class FamilyEstimator:
 
     @property
     def bound_request(self) -> int:
-        """Return the upper bound of what the provider adds to every request, in tokens."""
+        """The upper bound of what the provider adds to every request, in tokens."""
         return max(self.family.request_extra, self.family.request_extra_bound)
 
     def bound_text(self, text: str) -> int:
@@ -116,14 +116,14 @@ class FamilyEstimator:
         return min(counted, len(text.encode("utf-8", "surrogatepass")))
 
     def bound_part(self, text: str) -> int:
-        """Return the upper bound of what `text` can add to a longer text; may exceed `bound_text`."""
+        """Return the upper bound of what `text` adds to a longer text; may exceed `bound_text`."""
         return math.ceil(self.raw_tool(text) * self.prior)
 
     def bound_message(self, message: Message | JsonObject) -> int:
-        """Return the upper bound of `message` in tokens; its text never exceeds its bytes."""
+        """Return the upper bound of `message` in tokens; its text counts at most its bytes."""
         message = _as_message(message)
         counted = math.ceil(self.raw_message(message) * self.prior)
-        # what splits words into many tokens splits the words of the framing as well
+        # if words split into more tokens than expected, so do the words of the framing
         stretch = max(1.0, self.prior / self.family.prior)
         framing = math.ceil(self._framing(message) * stretch)
         if self.calibration.replies:
@@ -139,11 +139,11 @@ class FamilyEstimator:
         return math.ceil(self._raw_tools(tools) * self.prior) + self.family.tools_extra_bound
 
     def raw_message(self, message: Message) -> int:
-        """Count the message's text by the encoding itself; remember the count in the memo, if any."""
+        """Return the raw count of the message's text; cache it in the memo, if any."""
         known = self.memo.find(message, self.name) if self.memo is not None else None
         if known is not None:
             return known
-        # a result that was cut is made again for every prompt: its text is known where the message is not
+        # a shortened result is a new object in every prompt, but its text is the same and may be cached
         count = self._raw_tool_text if message.role == "tool" else self.raw
         calls = _call_json(message) if self.calls_as_json else _call_texts(message)
         tokens = sum(map(count, _texts(message))) + sum(map(self.raw_tool, calls))
@@ -155,7 +155,7 @@ class FamilyEstimator:
         return self.raw_tool(text) if self.memo is None else self.memo.count_text(text, self.raw_tool)
 
     def _raw_tools(self, tools: Sequence[JsonObject]) -> int:
-        # the same schemas go with every request of a session
+        # the same schemas are sent with every request of a session
         return self._raw_tool_text(_compact(list(tools)))
 
     def _corrected(self, tokens: int) -> int:
@@ -170,7 +170,7 @@ class FamilyEstimator:
         return PictureTokens(sum(one.estimate for one in counts), sum(one.bound for one in counts))
 
     def _picture(self, part: JsonObject) -> PictureTokens:
-        """Count one picture by the size that its header says, else by the family's ceiling."""
+        """Count a picture by the size in its header, or by the family's ceiling if there is none."""
         header = header_of(picture_address(part))
         if header is None or not header.width or not header.height:
             return PictureTokens(self.family.image, self.family.image)
@@ -183,8 +183,8 @@ _registered: dict[str, TokenEstimator] = {}
 def register_estimator(family: str, estimator: TokenEstimator) -> None:
     """Use `estimator` for every model whose lower-cased name contains `family`.
 
-    It moves the gauge and the decisions; the hard rule keeps its own bound, above which no count of a
-    prompt goes. Clears nothing that was counted: register before the first prompt.
+    It affects the gauge and the decisions. The hard rule keeps its own bound, which caps every count.
+    Existing counts are not cleared: register before the first prompt.
     """
     _registered[family.lower()] = estimator
 
@@ -195,12 +195,11 @@ def estimator_for(
     calibration: Calibration | None = None,
     memo: CountMemo | None = None,
 ) -> TokenEstimator:
-    """Return the estimator for `model`, or the one chosen by name.
+    """Return the estimator for `model`, or the one named by `choice`.
 
     `choice` is `auto`, `ratio` (3.5 characters a token; 3.0 in results, schemas and the JSON of calls),
-    `chars` (4), `bytes` (4) or an encoding's name. Raises ValueError for any other. `calibration`
-    corrects `auto`, and nothing that was registered or chosen by name. What is counted of messages is
-    remembered in `memo`.
+    `chars` (4), `bytes` (4) or an encoding's name. Raises ValueError for any other. `calibration` corrects
+    `auto` only, not a registered or named estimator. Counts of messages are cached in `memo`.
     """
     if choice == "auto":
         name = (model or "").lower()
@@ -214,13 +213,13 @@ def estimator_for(
 def bounding_estimator(
     model: str | None, calibration: Calibration | None = None, memo: CountMemo | None = None
 ) -> FamilyEstimator:
-    """Return the estimator of upper bounds for `model`, which decide whether a request is sent."""
+    """Return the estimator of upper bounds for `model`; its bounds decide whether a request is sent."""
     plain = _family_estimator(family_of(model))
     return _remembering(plain if calibration is None else _calibrated(plain, calibration), memo)
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
-    """Estimate the tokens of `text` for `model`; without one, as for a model that nobody knows."""
+    """Estimate the tokens of `text` for `model`; without a model, as for an unknown one."""
     return estimator_for(model).count_text(text)
 
 
@@ -234,15 +233,15 @@ def estimate_tokens(
 ) -> int:
     """Estimate the tokens of a whole request: messages, tool schemas, framing.
 
-    `estimator` is one of your own, or a name as for `ContextConfig.token_estimator`. Raises ValueError
-    for an unknown name.
+    `estimator` is an object, or a name as for `ContextConfig.token_estimator`. Raises ValueError for an
+    unknown name.
     """
     counting = estimator_for(model, estimator, memo=memo) if isinstance(estimator, str) else estimator
     return counting.count_messages(messages) + counting.count_tools(tools)
 
 
 def count_tools(estimator: TokenEstimator, tools: Tools) -> int:
-    """Count the tokens that tools take, as schemas or as a part of the system prompt."""
+    """Count the tokens of tools, given as schemas or as a part of the system prompt."""
     return estimator.count_text(tools) if isinstance(tools, str) else estimator.count_tools(tools)
 
 
@@ -254,7 +253,7 @@ def prompt_bound(
     calibration: Calibration | None = None,
     memo: CountMemo | None = None,
 ) -> int:
-    """Return the upper bound of a request in tokens, which must fit the context window."""
+    """Return the upper bound of a request in tokens; it must fit the context window."""
     estimator = bounding_estimator(model, calibration, memo)
     return sum(map(estimator.bound_message, messages), estimator.bound_request) + estimator.bound_tools(tools)
 
@@ -265,7 +264,7 @@ def _remembering(estimator: FamilyEstimator, memo: CountMemo | None) -> FamilyEs
 
 @lru_cache(maxsize=64)
 def _calibrated(plain: FamilyEstimator, calibration: Calibration) -> FamilyEstimator:
-    # always the same object: what was cut by its counts is known by it
+    # the same object each time, because it is part of the cache key of cut texts
     return replace(plain, calibration=calibration)
 
 
@@ -273,7 +272,7 @@ def _calibrated(plain: FamilyEstimator, calibration: Calibration) -> FamilyEstim
 def _family_estimator(family: Family) -> FamilyEstimator:
     encoding = find_encoding(family.encoding) if family.encoding else None
     if encoding is None:
-        # without the encoding's file nothing is known exactly: the class-aware count is its own bound
+        # without the encoding's file there is no exact count: the count by class is its own bound
         careful = (
             family
             if family.name == UNKNOWN.name
@@ -301,7 +300,7 @@ def _chosen(choice: str) -> FamilyEstimator:
     plain = Family(choice, framing=4)
     match choice:
         case "ratio":
-            # its counts of before, which are stored by name, left out what is around a call's arguments
+            # counts stored under the old name left out the JSON around a call's arguments
             name = "ratio:json"
             return FamilyEstimator(plain, name, _per_char(3.5), _per_char(3.0), calls_as_json=True)
         case "chars":
@@ -334,7 +333,7 @@ def _texts(message: Message) -> Iterable[str]:
 
 
 def _other_texts(message: Message) -> Iterable[str]:
-    """The texts of a message but for its content, where that is a text."""
+    """Yield the texts of a message, except its content if that is a text."""
     for part in parts_of(message):
         yield from _part_texts(part)
     if message.name:
@@ -377,7 +376,7 @@ def _call_json(message: Message) -> Iterable[str]:
 
 
 def count_images(message: Message) -> int:
-    """Count the images of a message."""
+    """Return the number of images in a message."""
     return sum(map(is_picture, parts_of(message)))
 
 

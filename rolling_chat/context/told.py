@@ -1,6 +1,6 @@
-"""What the notice in the system message tells besides how much is missing: notes, names, and the room left.
+"""Extra content of the notice in the system message: notes, names, and the room that is left.
 
-It is decided at a trim and kept in the plan, so that the beginning of the prompt does not change between
+It is decided at a trim and stored in the plan, so that the beginning of the prompt does not change between
 trims.
 """
 
@@ -21,7 +21,7 @@ NAMES_HEAD = "[names only in what left the prompt]"
 
 @dataclass(frozen=True, slots=True)
 class OmittedName:
-    """A name that nothing in the prompt has: the index of the newest message with it, and its rank value."""
+    """A name found nowhere in the prompt, with the index of its newest message and its worth for ranking."""
 
     index: int
     name: str
@@ -30,12 +30,11 @@ class OmittedName:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Hold what the notice tells.
+    """What the notice contains besides the number of missing messages.
 
-    `notes` are those whose call has left, or that the user changed, as they are told; `untold` are known and
-    not told, for want of room or because the user excluded the call. `names` are in the order of their worth.
-    `free` are the tokens that were free after the trim, -1 if that is not told; `seen` is the length of the
-    branch then.
+    `notes` are those whose call was omitted or that the user changed; `hidden_notes` are known but not shown,
+    for lack of room or because the user excluded the call. `names` are ordered by worth. `free` is the number
+    of free tokens after the trim, -1 if it is not reported; `seen` is the length of the branch at that time.
     """
 
     notes: tuple[Note, ...] = ()
@@ -45,7 +44,7 @@ class Told:
     seen: int = 0
 
     def without(self, indexes: Set[int]) -> Told:
-        """Return the same, telling nothing that comes from the messages at `indexes`."""
+        """Return a copy without content from the messages at `indexes`."""
         hidden = [note for note in self.notes if note.key.index in indexes]
         if not hidden and not any(name.index in indexes for name in self.names):
             return self
@@ -57,25 +56,25 @@ class Told:
         )
 
     def with_only(self, *, notes: bool, names: bool) -> Told:
-        """Return the same with its notes and its names, or without."""
+        """Return a copy with or without its notes and names."""
         return replace(self, notes=self.notes if notes else (), names=self.names if names else ())
 
     @property
     def notes_block(self) -> str:
-        """The notes as the system message tells them; empty for none."""
+        """The notes as the system message lists them; empty if there are none."""
         return f"{NOTES_HEAD}\n{notes_text(self.notes)}" if self.notes else ""
 
     def names_block(self, *, recall: bool) -> str:
-        """Return the names by message, oldest first; with `recall` each line says how to read it."""
+        """Return the names by message, oldest first; with `recall`, each line ends with the recall id."""
         return names_block(self.names, recall=recall)
 
     @property
     def room_line(self) -> str:
-        """The line that says what room there was after the trim; empty if that is not told."""
+        """The line that reports the free room after the trim; empty if it is not reported."""
         return f"[about {rounded(self.free):,} tokens of room after this]" if self.free >= 0 else ""
 
     def to_json(self) -> dict[str, Json]:
-        """Return what is told as plain JSON values."""
+        """Return the contents as plain JSON values."""
         return {
             "notes": _plain(self.notes),
             "untold": _plain(self.untold),
@@ -86,7 +85,7 @@ class Told:
 
     @classmethod
     def from_json(cls, data: JsonObject | None) -> Told:
-        """Read what is told from JSON; nothing from a plan of an earlier version."""
+        """Read contents from JSON; a plan of an earlier version has none."""
         if not data:
             return cls()
         return cls(
@@ -110,7 +109,7 @@ def _notes(plain: Sequence[tuple[int, int, str, bool]]) -> tuple[Note, ...]:
 
 
 def names_block(names: tuple[OmittedName, ...], *, recall: bool) -> str:
-    """Return names as the system message tells them; empty for none."""
+    """Return names as the system message lists them; empty if there are none."""
     return "\n".join((NAMES_HEAD, *_name_lines(names, recall=recall))) if names else ""
 
 

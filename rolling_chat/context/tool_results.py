@@ -1,4 +1,4 @@
-"""Shorten tool results: cap each one (layer 3a), mask old ones (3b)."""
+"""Shorten tool results: cap each one (layer 3a), mask old ones (layer 3b)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rolling_chat.context_keys import Truncation
 from rolling_chat.figures import rounded
 from rolling_chat.messages import JsonObject, Message, is_picture, without_pictures
 
-# A cut moves back to a line end when one stands in this last share of the item that is kept.
+# A cut moves back to a line end that lies within this last share of the kept text.
 _NEAR_LINE_END = 0.05
-# tokens; in less, lines are worth more than what is said of those left out
+# tokens; with less room, lines are worth more than a note on the omitted ones
 _MIN_NOTED = 250
 _SEARCH_STEPS = 14
 _KEPT = {"head": "first", "tail": "last", "both": "first+last", "auto": "parts"}
@@ -24,15 +24,14 @@ def shorten_result(
 ) -> Message:
     """Cut the text of a result to `cap` tokens, including the indicator; return the same object if it fits.
 
-    What is kept is the head, the tail, half of each, or what matters in a text of its kind. Nothing is
-    replaced by something longer. The texts of a list of parts become one; its images and other parts stay
-    behind it, at no cost to the cap.
-    `recall` is the line that follows the indicator.
+    What is kept is the head, the tail, half of each, or the important parts for its kind of text. No text is
+    replaced by a longer one. The texts of a list of parts are joined; images and other parts follow, not
+    counted against the cap. `recall` is the line after the indicator.
     """
     text = message.text
     if _fits(text, cap, count, memo):
         return message
-    # results are immutable and are asked for at every request: each is cut once
+    # results are immutable but shaped for every request: cache the cut
     shorter = memo.cuts.get(
         text,
         ("result", cap, style, count, recall),
@@ -48,9 +47,7 @@ def shorten_result(
 
 
 def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
-    """Reduce a result to its text, with a line for the dropped parts of `tokens`.
-
-    Returns the same object if all is text."""
+    """Reduce a result to its text and a line for the dropped parts of `tokens`; unchanged if all is text."""
     if not other_parts(message):
         return message
     line = f"[truncated: kept first ~0 of ~{rounded(tokens)} tokens (head)]"
@@ -65,13 +62,15 @@ def other_parts(message: Message) -> tuple[JsonObject, ...]:
 
 
 def has_unknown_parts(message: Message) -> bool:
-    """Return whether a result has parts that are neither text nor pictures: they leave with their iteration,
-    or not at all, for nobody here can say what a result is worth without them."""
+    """Return whether a result has parts that are neither text nor pictures.
+
+    Such a result is never masked, only dropped with its iteration, because the value of those parts is
+    unknown."""
     return any(not is_picture(part) for part in other_parts(message))
 
 
 def _fits(text: str, cap: int, count: CountText, memo: CountMemo) -> bool:
-    # four bytes a character, a token a byte, and no family doubles that: small ones need no count
+    # a character has at most four bytes, a token at least one, and no factor doubles that: short texts fit
     return 8 * len(text) <= cap or memo.count_text(text, count) <= cap
 
 
@@ -80,8 +79,8 @@ def truncate_text(
 ) -> str:
     """Cut `text` to `cap` tokens in `style`, with an indicator line followed by `recall`.
 
-    Never more than `cap` if these lines themselves fit. `auto` cuts as the kind of the text wants it, and
-    like `both` where there is no room for that."""
+    The result exceeds `cap` only if these lines alone do. `auto` cuts by the kind of text, or like `both` if
+    there is no room for that."""
     total = memo.count_text(text, count)
     if style == "auto":
         describe = describer(_indicator(cap, total, style), recall, brief=cap < _MIN_NOTED)
@@ -102,7 +101,7 @@ def truncate_text(
 
 
 def recall_line(first: int, last: int = -1) -> str:
-    """Return the line with the ids by which the model can read the original."""
+    """Return the line with the ids by which the model can read the original messages."""
     return f"[recall: r{first}-r{last}]" if last > first else f"[recall: r{first}]"
 
 
@@ -111,7 +110,7 @@ def _lines(*parts: str) -> str:
 
 
 def first_lines(text: str, cap: int, count: CountText) -> str:
-    """Return as many whole lines from the beginning of `text` as `cap` tokens hold."""
+    """Return as many whole lines from the beginning of `text` as fit in `cap` tokens."""
     if count(text) <= cap:
         return text
     kept = text[: _longest(lambda size: text[:size], len(text), cap, count)]
@@ -121,9 +120,9 @@ def first_lines(text: str, cap: int, count: CountText) -> str:
 def mask_result(
     message: Message, count: CountText, memo: CountMemo, *, parts: int = 0, recall: str = ""
 ) -> Message:
-    """Replace a result by a short mask (layer 3b); return the same object if the mask is not shorter.
+    """Replace a result with a short mask (layer 3b); return the same object if the mask is not shorter.
 
-    `parts` is what its images and other parts that are no text cost, in tokens: they are dropped with it.
+    `parts` is the cost of its images and other non-text parts, in tokens: they are dropped too.
     """
     tokens = memo.count_text(message.text, count) + parts
     mask = _lines(f"[result masked — ~{rounded(tokens)} tokens removed]", recall)
@@ -133,7 +132,7 @@ def mask_result(
 
 
 def mask_pictures(message: Message, tokens: int, recall: str = "") -> Message:
-    """Replace the pictures of a message, of `tokens` together, by lines; its text stays."""
+    """Replace the pictures of a message, together `tokens`, with lines; its text stays."""
     return without_pictures(message, _lines(f"[picture omitted — ~{rounded(tokens)} tokens removed]", recall))
 
 
@@ -160,11 +159,11 @@ def _tail(text: str, room: int, count: CountText) -> str:
 
 
 def _longest(cut: Callable[[int], str], length: int, room: int, count: CountText) -> int:
-    """The most characters whose count is at most `room`: interpolation first, then halving."""
+    """Return the largest number of characters that count at most `room`: by interpolation, then bisection."""
     low, high = 0, length
     if room <= 0:
         return 0
-    # no text is denser than a token a byte, four bytes a character: never look far beyond the room
+    # a token has at least one byte and a character at most four: never look far beyond the room
     guess = min(length, room * 4)
     for _ in range(_SEARCH_STEPS):
         tokens = count(cut(guess))

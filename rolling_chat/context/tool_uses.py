@@ -1,7 +1,7 @@
-"""What the calls of a conversation did: which file was read or written, which folder listed, what was run.
+"""Classify the tool calls of a conversation: which file was read or written, folder listed or command run.
 
-Tools are known by their names and arguments: this program's own, and those that are called alike in other
-agents. A call of any other tool is known by itself alone, as far as it is made again.
+Tools are recognized by names and arguments: this program's own, and similar ones of other agents. A call of
+any other tool is only recognized when it is repeated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rolling_chat.messages import Ending, JsonObject, Message, ToolCall
 
 
 class Effect(Enum):
-    """Name what a call does to files."""
+    """What a call does to files."""
 
     READ = auto()
     WRITE = auto()
@@ -51,7 +51,7 @@ _FIRST_LINES = ("start", "start_line", "offset")
 _LAST_LINES = ("end", "end_line")
 _END = 1 << 62  # the last line of a file, however long it is
 
-# An error is told at the beginning of a result, or by the line on how a command ended.
+# Errors are reported at the beginning of a result, or in the line on how a command ended.
 _EDGE = 200  # characters
 _BEGINS_WITH_ERROR = re.compile(r"""\s*(?:\{\s*"error"|(?:error|fatal|traceback)\b)""", re.IGNORECASE)
 _ENDED_BADLY = re.compile(r"exit(?:ed)?(?: with)? (?:status |code )+:? ?[1-9]", re.IGNORECASE)
@@ -59,11 +59,11 @@ _ENDED_BADLY = re.compile(r"exit(?:ed)?(?: with)? (?:status |code )+:? ?[1-9]", 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """Record one call that was answered.
+    """One answered call.
 
-    `index` is that of its result; `subject` is what the call itself says, `paths` the files that it names,
-    `lines` the first and the last line that it read. `failed` says that the result is an error, `is_cut`
-    that less of it is sent than there is.
+    `index` is that of its result. `subject` identifies the call by its arguments, `paths` are the files that
+    it names, `lines` the first and the last line that it read. `failed` means that the result is an error,
+    `is_cut` that only a part of it is sent.
     """
 
     tool: str
@@ -79,12 +79,12 @@ class ToolUse:
 
     @property
     def changes_files(self) -> bool:
-        """Return whether files were written, moved or deleted by it."""
+        """Whether the call wrote, moved or deleted files."""
         return not self.failed and self.effect in {Effect.WRITE, Effect.EDIT, Effect.MOVE, Effect.DELETE}
 
     @property
     def replaces_files(self) -> bool:
-        """Return whether nothing is left of what its files held."""
+        """Whether the call left nothing of the previous contents of its files."""
         return self.changes_files and self.effect is not Effect.EDIT
 
 
@@ -94,14 +94,14 @@ def is_read(item: PromptItem) -> bool:
 
 
 def tool_uses(turns: Sequence[Sequence[PromptItem]], first_turn: int = 0) -> list[ToolUse]:
-    """Return the answered calls in `turns`, oldest first; `first_turn` is the index of the first of these."""
+    """Return the answered calls in `turns`, oldest first; `first_turn` is the index of the first turn."""
     uses: list[ToolUse] = []
     for turn_index, turn in enumerate(turns, first_turn):
         calls: dict[str, ToolCall] = {}
         for item in turn:
             for call in item.message.tool_calls:
                 calls[call.id] = call
-            # what was masked before says nothing that could supersede another
+            # a masked result has no content that could supersede another
             if item.message.role != "tool" or item.index < 0 or item.fate is Fate.MASKED:
                 continue
             answered = calls.get(item.message.tool_call_id or "")
@@ -131,7 +131,7 @@ def _use(call: ToolCall, item: PromptItem, turn: int) -> ToolUse:
 def _read(arguments: str) -> JsonObject:
     try:
         found = json.loads(arguments or "{}")
-        json.dumps(found)  # what is nested too deep to be written is known by nothing
+        json.dumps(found)  # arguments nested too deeply to be written cannot be compared
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, Mapping) else {}
@@ -140,12 +140,12 @@ def _read(arguments: str) -> JsonObject:
 def _effect(name: str, arguments: JsonObject) -> Effect:
     name = name.lower()
     if name.startswith("str_replace_") and isinstance(arguments.get("command"), str):
-        name = arguments["command"]  # an editor that is one tool with a command for everything
+        name = arguments["command"]  # an editor whose one tool has a command for every operation
     return _EFFECTS.get(name, Effect.OTHER)
 
 
 def _subject(effect: Effect, arguments: JsonObject) -> str:
-    """What the call asks for, by which it is known again; how long it may take is no part of it."""
+    """Return the identity of a call: its command or its arguments; a command's timeout is not part of it."""
     command = next(_texts(arguments, _COMMANDS), "")
     if effect is Effect.RUN and command:
         return command.strip()

@@ -1,33 +1,33 @@
 """The order in which messages are trimmed from a prompt.
 
-0. turns that the active summary covers, before anything is decided
+0. turns that the active summary covers, before any other decision
 1. turns beyond the history window (layer 1)
-2. superseded results, whatever their age: the rules are in `superseded`
-3. of unprotected turns: results and pictures (3b), long argument values of calls already answered, calls with
-   their results, whole turns (layer 2): whatever is worth least of all these, see below
-4. of protected turns and of the current one, results between whose keep-windows only: results, long
-   arguments, calls with their results (3c, never the newest), protected turns; again what is worth least, but
-   the task before the first of these turns
-5. what was left for the sake of a file that is being edited: protected turns to the request and its final
-   answer, iterations of the current turn (3c), then protected turns
-6. results of the newest iteration, then its arguments, levelled: the room that is left is shared
+2. superseded results, whatever their age, by the rules in `superseded`
+3. in unprotected turns: results and pictures (3b), long arguments of answered calls, calls with their
+results, whole turns (layer 2), in order of worth, the least first (see below)
+4. in protected turns and the current turn: results (in the current turn only those between the keep-windows),
+long arguments, calls with their results (3c, never the newest), protected turns; again the least worth first,
+but the task before the first of these turns
+5. results spared because a file is being edited; then protected turns, reduced to the request and its final
+answer; iterations of the current turn (3c); protected turns as a whole
+6. results of the newest iteration, then its arguments, leveled: they share the room that is left
 
 A token is worth more the more names its message shares with the newest request and the newest answers, and
-less the older it is: see `relevance`. A result goes before its call, calls go before their turn: see
+less the older it is: see `relevance`. A result is trimmed before its call, calls before their turn: see
 `trim_ranking`.
 
-The newest read of a file that was written in the protected turns or later stays until the file is read
-again or wholly written: it is not superseded, it is masked after all other results and arguments, and its
-turn is dropped after the other unprotected ones.
+The newest read of a file that was changed in the protected turns or later is kept until the file is read
+again or completely rewritten: it is not superseded, it is masked after all other results and arguments, and
+its turn is dropped after the other unprotected ones.
 
-Omitting a large item may free more room than needed: what was omitted last comes back if it fits, a
-step at a time, a result or a text in part, so that the prompt is filled up to the mark. What was superseded
-stays away.
+Omitting a large item may free more room than needed. Items omitted last are then restored if they fit, one
+step at a time, a result or a text partially if necessary, so that the prompt is filled up to the mark.
+Superseded results are not restored.
 
-`trim_strategy = "age"` replaces steps 3 and 4 by an order of age: results of unprotected turns, those between
-the keep-windows of the current turn, long arguments, turns to the request and its final answer and then out,
-results and arguments of protected turns. `"oldest-first"` is plain: whole turns are dropped, then iterations,
-and nothing comes back.
+`trim_strategy = "age"` replaces steps 3 and 4 with an order by age: results of unprotected turns, results
+between the keep-windows of the current turn, long arguments, turns (first reduced to the request and its
+final answer, then dropped), results and arguments of protected turns. `"oldest-first"` is simpler: it drops
+whole turns, then iterations, and restores nothing.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ from rolling_chat.context.working_prompt import (
 )
 from rolling_chat.messages import has_pictures
 
-# What even a result that is cut to nothing keeps: its framing and the line that says so.
+# Tokens that even a result cut to nothing keeps: its framing and the line about the cut.
 MIN_RESULT_TOKENS = 36
-# Below this a call's arguments are not worth cutting, in bound tokens.
+# In bound tokens; shorter arguments are not worth cutting.
 _MIN_ARGUMENT_TOKENS = 200
 _LEVELLING_ATTEMPTS = 8
-# How much longer the request and the answer of a protected turn stay than those of others of their age.
+# The factor by which request and answer of a protected turn are worth more than others of the same age.
 _OF_PROTECTED = 3.0
 
 
 class Trimmer:
-    """Trim one prompt in the trim order; linear in the items that it is given."""
+    """Trims one prompt in the trim order, in time linear in its items."""
 
     def __init__(
         self,
@@ -79,8 +79,7 @@ class Trimmer:
         task: int,
         pinned: Set[int] = frozenset(),
     ) -> None:
-        """`task` is the index of the branch's first request, -1 where it has none; `pinned` are indexes that
-        are never omitted."""
+        """`task` is the index of the branch's first request, -1 if none; `pinned` ones are never omitted."""
         self._working = WorkingPrompt(turns, sizes, decisions, pinned)
         self._budget = budget
         self._sizes = sizes
@@ -90,37 +89,34 @@ class Trimmer:
         self._deferred = self._deferrable()
         self._newest_indexes = {item.index for item in self._newest()}
         self.unused = 0.0
-        """Bound tokens by which the last trim stayed below its marks."""
+        """How far below its targets the last trim ended, in bound tokens."""
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """Return what stays of every turn, in order; the current one last, even if empty."""
+        """The remaining items of every turn, in order; the current turn is last, even if empty."""
         return self._working.turns
 
     @property
     def decisions(self) -> Decisions:
-        """Return the decisions given and all that were taken."""
+        """The given decisions and all that were added."""
         return self._working.decisions
 
     def is_over(self, share: float = 1.0, *, spare: int = 0) -> bool:
-        """Return whether the prompt exceeds `share` of its limits and `spare` bound tokens."""
+        """Return whether the prompt exceeds `share` of its limits by more than `spare` bound tokens."""
         return self._targets(share).are_exceeded(self._working.totals, spare)
 
     @property
     def size(self) -> int:
-        """Return what stays, in bound tokens."""
+        """The size of the remaining items, in bound tokens."""
         return self._working.totals.bound
 
     @property
     def fits(self) -> bool:
-        """Return whether the prompt fits the window, however much of it is history."""
+        """Whether the prompt fits the window, regardless of the limit on history."""
         return self._working.totals.bound <= self._budget.available
 
     def cover(self, summary: Summary) -> None:
-        """Omit the turns that a summary stands for.
-
-        The task stays, as its request alone.
-        """
+        """Omit the turns that a summary replaces, except for the request that is the task."""
         for turn in range(self._current):
             indexes = [item.index for item in self._working.of(turn) if item.index >= 0]
             if indexes and summary.covers(indexes[0], indexes[-1]):
@@ -128,9 +124,9 @@ class Trimmer:
                 (self._omit_all_but_task if is_task else self._drop)(turn, SUMMARIZED)
 
     def mask_current_turn(self) -> None:
-        """Mask results between the keep-windows of the current turn, even if all would fit.
+        """Mask results between the keep-windows of the current turn, even if everything would fit.
 
-        The newest read of a file that is being edited stays."""
+        The newest read of a file that is being edited is spared."""
         between = self._between_windows()
         edited = set[int]()
         if any(is_read(item) for item in between):
@@ -141,9 +137,10 @@ class Trimmer:
                 self._working.mask(self._current, item)
 
     def trim(self, *, early: bool = False) -> None:
-        """Take decisions until the prompt fits, down to the low-water mark.
+        """Make decisions until the prompt fits, down to the low-water mark.
 
-        `early` trims before anything must be omitted: the provider's cache is cold, so it costs nothing.
+        With `early`, trim before anything has to be omitted: the provider's cache is cold, so it costs
+        nothing.
         """
         if self._current < 0:
             return
@@ -160,14 +157,14 @@ class Trimmer:
         self.unused = restoring.room
         self._level_newest()
         if not self.fits:
-            # the least that the newest results can be is more than their half: all else goes first
+            # the newest results need more than half of the room even at their minimum: trim all else first
             self._walk(full, deferred=0)
             for item in self._newest():
                 self._working.unlevel(item)
             self._level_newest()
 
     def _walk(self, targets: TrimTargets, deferred: float) -> list[tuple[Change, ...]]:
-        """Take steps until the marks are reached; what each of those did that may come back."""
+        """Take steps until the targets are met; return the changes of each step that may be restored."""
         held, taken = self._working, list[tuple[Change, ...]]()
         held.take_changes()
         for step in self._steps():
@@ -181,10 +178,10 @@ class Trimmer:
         return taken
 
     def _steps(self) -> Iterator[TrimStep]:
-        """Every step that may be taken, in order."""
+        """Yield all possible steps, in order."""
         current = self._current
         split = max(0, current - self._config.preserve_recent_turns)
-        # by what is there at first: which step comes before which must not hang on the room
+        # by the state before the trim: the order of steps must not depend on the room
         uses = self._file_uses(0)
         edited = self._edited_reads(uses)
         early, late = self._parted(range(split), edited)
@@ -215,7 +212,7 @@ class Trimmer:
     def _work_by_age(
         self, early: Sequence[int], late: Sequence[int], protected: range, edited: Set[int]
     ) -> Iterator[TrimStep]:
-        """Results, then long arguments, then turns; of each the oldest first."""
+        """Yield steps for results, then long arguments, then turns; the oldest of each first."""
 
         def is_other(index: int) -> bool:
             return index not in edited
@@ -237,7 +234,7 @@ class Trimmer:
         edited: Set[int],
         superseded: Set[int],
     ) -> Iterator[TrimStep]:
-        """Results, calls and turns by relevance over cost; of the current turn results and calls only."""
+        """Yield steps for results, calls and turns by worth; of the current turn only results and calls."""
         every = [item for turn in range(len(self._working)) for item in self._working.of(turn)]
         between = {item.index for item in self._between_windows()}
         current = {item.index for item in self._working.of(self._current)}
@@ -250,7 +247,7 @@ class Trimmer:
         )
         for turns in (early, late):
             yield from self._parts_leaving(ranking, dict.fromkeys(turns, 1.0))
-        # what was read of a file that is being edited stays longer, and its turn with it
+        # the newest read of a file that is being edited stays longer, and its turn with it
         kept = {turn for turn in protected if any(item.index in edited for item in self._working.of(turn))}
         recent = {turn: 0.0 if turn in kept else _OF_PROTECTED for turn in protected}
         yield from self._parts_leaving(ranking, recent | {self._current: 0.0}, spares_task=False)
@@ -258,9 +255,9 @@ class Trimmer:
     def _parts_leaving(
         self, ranking: Ranking, turns: Mapping[int, float], *, spares_task: bool = True
     ) -> Iterator[TrimStep]:
-        """The parts of turns by worth, and the turns themselves by their weight.
+        """Yield steps for the parts of turns by worth, and for the turns themselves by weight.
 
-        Unless it is spared, the task of an older turn leaves before any of these turns does.
+        Unless the task is spared, the task of an older turn is dropped before any of these turns.
         """
         found = (ranking.parts(turn, self._working.of(turn), weight) for turn, weight in turns.items())
         is_older_task = not spares_task
@@ -270,11 +267,11 @@ class Trimmer:
                 yield from self._task_steps(range(min(turns)))
             yield TrimStep(self._leaving(part, ranking.relevance), for_history=part.turn != self._current)
             if part.leaving is Leaving.DROP and not spares_task:
-                # a step of its own: it may come back without its answer
+                # a separate step, so that the task may be restored without its answer
                 yield from self._task_steps([part.turn])
 
     def _leaving(self, part: Part, relevance: Relevance) -> Callable[[], None]:
-        """What is done to a part of a turn."""
+        """Return the action that removes a part of a turn."""
         turn, item = part.turn, part.items[0]
         match part.leaving:
             case Leaving.MASK:
@@ -288,7 +285,7 @@ class Trimmer:
                 return partial(self._omit_all_but_task if self._is_task(turn) else self._drop, turn, "2")
 
     def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
-        """These turns, those apart that hold the newest read of a file that is being edited."""
+        """Split the turns: those without, and those with the newest read of a file that is being edited."""
         late = [turn for turn in turns if any(item.index in edited for item in self._working.of(turn))]
         return [turn for turn in turns if turn not in late], late
 
@@ -308,7 +305,7 @@ class Trimmer:
         return tool_uses([self._working.of(turn) for turn in turns], first_turn)
 
     def _masking_steps(self, turns: Sequence[int], takes: Callable[[int], bool]) -> Iterator[TrimStep]:
-        """The results and pictures of these turns at the indexes it takes, if any are masked at all."""
+        """Yield steps that mask results and pictures of these turns at selected indexes, if masking is on."""
         if not self._masks:
             return
         for turn in turns:
@@ -318,7 +315,7 @@ class Trimmer:
                     yield TrimStep(partial(self._working.mask, turn, item))
 
     def _window_steps(self, takes: Callable[[int], bool]) -> Iterator[TrimStep]:
-        """The results between the keep-windows of the current turn, at the indexes that it takes."""
+        """Yield steps that mask results between the current turn's keep-windows at selected indexes."""
         for item in self._between_windows():
             if takes(item.index):
                 yield TrimStep(partial(self._working.mask, self._current, item), for_history=False)
@@ -337,7 +334,7 @@ class Trimmer:
             yield TrimStep(partial(self._reduce, turn))
 
     def _task_steps(self, turns: Sequence[int]) -> Iterator[TrimStep]:
-        """What is left of the task's turn, if it is one of these."""
+        """Yield a step that drops the rest of the task's turn, if it is one of these."""
         for turn in turns:
             if self._is_task(turn):
                 yield TrimStep(partial(self._drop, turn, "2"))
@@ -355,12 +352,12 @@ class Trimmer:
         self._working.omit(turn, others, layer)
 
     def _reduce(self, turn: int) -> None:
-        """Leave the request and the final answer, if there is one."""
+        """Reduce a turn to its request and final answer, if it has one."""
         items = self._working.of(turn)
         if not items or not is_answer(items[-1]):
             return
         leaving = [item for item in items[:-1] if not item.opens_turn]
-        # what was invented for omitted messages says nothing by itself
+        # messages that were invented for omitted ones are meaningless by themselves
         is_empty = all(item.index < 0 for item in (*items[:1], items[-1]))
         self._working.omit(turn, items if is_empty else leaving, "2")
 
@@ -368,7 +365,7 @@ class Trimmer:
         self._working.omit(turn, self._working.of(turn), layer)
 
     def _level_newest(self) -> None:
-        """Share the room that is left among the newest results, then among the newest arguments."""
+        """Share the remaining room among the newest results, then among the newest arguments."""
         self._share_room(self._newest_results, MIN_RESULT_TOKENS)
         self._share_room(self._newest_calls, _MIN_ARGUMENT_TOKENS)
 
@@ -377,8 +374,8 @@ class Trimmer:
         items = find() if over > 0 else []
         sizes = [item.bound for item in items]
         room = sum(sizes)
-        # what is cut comes out near its share, not always below it, and a text that its indicator would
-        # make longer is not cut at all: look again, with less and less to give
+        # a cut may end up slightly above its share, and a text that its indicator would make longer is not
+        # cut at all: measure again, and give less room with each attempt
         for attempt in range(_LEVELLING_ATTEMPTS):
             if over <= 0 or room <= 0:
                 return
@@ -390,18 +387,18 @@ class Trimmer:
             over = self._working.totals.bound - self._budget.available
 
     def _share_of(self, item: PromptItem, share: int) -> int:
-        """What a result may take, or each call's values of a message, where the message may take `share`."""
+        """Return the cap for a result, or for each call of a message, given the message's `share`."""
         plain = self._sizes.plain
         sizes = [plain.bound_text(call.arguments) for call in item.message.tool_calls]
         if not sizes:
             return share
-        # short calls stay whole, the long get equal parts
+        # short calls stay whole, long ones get equal parts
         return max(1, *level(sizes, share - (plain.bound_message(item.message) - sum(sizes))))
 
     def _deferrable(self) -> float:
-        """While others decide, the newest results count for at most half of A together."""
+        """Return the tokens of the newest results beyond half of A, which other decisions ignore."""
         results = sum(item.bound for item in self._newest_results())
-        # not rounded, nor are the marks: what is kept must not hang on how two roundings meet
+        # not rounded, like the targets: decisions must not depend on how two roundings interact
         return max(0, results - max(0, self._budget.available) / 2)
 
     def _newest(self) -> list[PromptItem]:
@@ -434,7 +431,7 @@ class Trimmer:
         return self._config.tool_result_keep_first > 0 or self._config.tool_result_keep_last > 0
 
     def _is_task(self, turn: int) -> bool:
-        """The branch's first request stays longest, unless the oldest simply go first."""
+        """Return whether the turn contains the task, the branch's first request, which is dropped last."""
         return self._is_priority and self._task >= 0 and self._working.holds(turn, self._task)
 
     def _targets(self, share: float) -> TrimTargets:

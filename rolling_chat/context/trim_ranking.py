@@ -1,7 +1,7 @@
-"""The order in which parts of turns leave by what they are worth, the least first.
+"""Rank the parts of turns by worth, to remove the least valuable first.
 
-A result goes before its call, the calls of a turn before its request and answer: each is worth at least what
-depends on it.
+A result is removed before its call, and the calls of a turn before its request and answer: each part is worth
+at least as much as the parts that depend on it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from rolling_chat.context.relevance import Relevance
 from rolling_chat.context.working_prompt import split_iterations
 from rolling_chat.messages import has_pictures
 
-# A result that is smaller, in bound tokens, stays and goes with its call: a mask would save nothing.
+# In bound tokens; a smaller result is dropped with its call, because masking it would save nothing.
 _MIN_MASKED = 60
-# What a token of a request with its answer is worth, whatever it says: these leave by age. A call is worth no
-# less: it says what was done, and is dense in names.
+# The worth of a token in a request with its answer, whatever the content: these are dropped by age. A call is
+# worth the same: it shows what was done, and is dense in names.
 _OF_A_TURN = _OF_A_CALL = 0.1
 
 
 class Leaving(IntEnum):
-    """Say what happens to a part; of equal worth, in this order."""
+    """How a part is removed; parts of equal worth are removed in this order."""
 
     MASK = 0
     SHORTEN = 1
@@ -33,7 +33,7 @@ class Leaving(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Name a part of a turn that may leave: a result, the arguments of a call, an iteration, or all of it."""
+    """A removable part of a turn: a result, the arguments of a call, an iteration, or the whole turn."""
 
     worth: float
     leaving: Leaving
@@ -42,18 +42,18 @@ class Part:
 
     @property
     def order(self) -> tuple[float, Leaving, int]:
-        """Return the key by which parts are sorted; the oldest first among those of equal worth."""
+        """The sort key; among parts of equal worth, the oldest come first."""
         return self.worth, self.leaving, self.items[0].index
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Find the parts of turns and their worth.
+    """Finds the parts of turns and rates their worth.
 
-    `edited` are the indexes of results that stay until their turn is dropped, `superseded` of those that left
-    before. Results for which `is_maskable` is false leave with their call only. `newest` are the indexes of
-    the iteration that the model has not seen. Arguments longer than `long_arguments` bound tokens are
-    shortened before their call leaves.
+    `edited` are the indexes of results that are kept until their turn is dropped, `superseded` those of
+    results removed earlier. Results that are not `is_maskable` are removed only with their call. `newest` are
+    the indexes of the iteration that the model has not seen yet. Arguments longer than `long_arguments` bound
+    tokens are shortened before their call is omitted.
     """
 
     relevance: Relevance
@@ -64,7 +64,7 @@ class Ranking:
     long_arguments: int
 
     def parts(self, turn: int, items: Sequence[PromptItem], weight: float) -> Iterator[Part]:
-        """Yield the parts of a turn; and the turn itself, the later the larger `weight` is, never for 0."""
+        """Yield the parts of a turn, and the turn itself; a larger `weight` keeps it longer, 0 always."""
         most, inside = 0.0, set[int]()
         for iteration in split_iterations(items):
             inside.update(item.index for item in iteration)

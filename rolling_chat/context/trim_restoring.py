@@ -1,4 +1,4 @@
-"""Give back what a trim took beyond what it had to: large messages free more room than is needed."""
+"""Restore messages that a trim removed beyond its targets: large ones free more room than needed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from rolling_chat.context.prompt_items import may_be_cut
 from rolling_chat.context.trim_steps import TrimTargets
 from rolling_chat.context.working_prompt import Change, Totals, WorkingPrompt
 
-# A part of a result or a text that is smaller, in bound tokens, is not worth coming back.
+# In bound tokens; a smaller part of a result or a text is not worth restoring.
 _MIN_PART_TOKENS = 400
-# A part of that share comes back before anything older does, a smaller one where room is left by all else.
-# Measured by `kept`: at 0.5 a part pushes out more than it is worth, at 1.0 messages leave that nearly fit.
+# A part of at least this share is restored before anything older; a smaller one only in room that is left at
+# the end. Measured by `kept`: at 0.5 a part displaces more than it is worth, at 1.0 messages that nearly fit
+# are lost.
 _MOST = 0.8
-# A cut comes out near its share, not always below it: with how much of it to try again.
+# A cut may come out slightly above its share; each retry reduces it by this factor.
 _LESS = 0.9
 
 
 class Restoring:
-    """Undo steps of a trim wherever the prompt then stays below the marks at which the trim stopped.
+    """Undoes steps of a trim if the prompt then stays within the targets of the trim.
 
     `deferred` bound tokens of the newest results are ignored.
     """
@@ -31,14 +32,15 @@ class Restoring:
 
     @property
     def room(self) -> float:
-        """Return the tokens that are free for history below the marks."""
+        """The free tokens for history within the targets."""
         return -self._excess(self._working.totals, is_past=True)
 
     def restore(self, taken: Sequence[Sequence[Change]]) -> None:
-        """Undo what was taken last, a step at a time, wherever it fits after all.
+        """Undo the last steps first, one at a time, wherever the result fits.
 
-        Of a turn of the history nothing comes back before what left it later. What would not fit comes back
-        in part: at once if that is most of it, else where there is room when all else is back.
+        In a turn of the history, a message is not restored before one that was removed later. What does not
+        fit whole is restored in part: immediately if that is most of it, otherwise at the end if there is
+        room.
         """
         waiting, partly = set[int](), list[Sequence[Change]]()
         for step in reversed(taken):
@@ -53,9 +55,9 @@ class Restoring:
             self._restore_part(step)
 
     def _restore_part(self, step: Sequence[Change], least: float = 0.0) -> bool:
-        """Undo a step with as much of its longest result or text as there is room for.
+        """Undo a step with as much of its longest result or text as fits; return whether any was restored.
 
-        Nothing if that is less than a share of `least` of it; return whether there was anything.
+        Nothing is restored if that is less than `least`, a share of the whole.
         """
         cuttable = (change for change in step if may_be_cut(change.before))
         longest = max(cuttable, key=_size_before, default=None)
@@ -74,7 +76,7 @@ class Restoring:
         return False
 
     def _excess(self, totals: Totals, *, is_past: bool) -> float:
-        """By how many tokens the marks are exceeded that a past or a current message counts for."""
+        """Return by how many tokens the targets for a past or a current message are exceeded."""
         targets, over = self._targets, totals.bound - self._deferred - self._targets.window
         if not is_past:
             return over

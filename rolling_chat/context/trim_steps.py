@@ -1,4 +1,4 @@
-"""One step of a trim, and the sizes at which a trim stops."""
+"""Define the steps of a trim, and the sizes at which it stops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from rolling_chat.context.working_prompt import Totals
 
 @dataclass(frozen=True, slots=True)
 class TrimStep:
-    """Describe one thing that a trim may omit or shorten.
+    """A step of a trim, which omits or shortens one thing.
 
-    `for_history` says that it makes history smaller, and so is taken for the history's sake too; all
-    that do must say so, or a larger window, which does not need them, would drop more in their stead.
-    `for_count` is the step of layer 1, which is taken for the number of messages in the history and for
-    nothing else, and no other step is taken for that.
-    `is_final` says that it does not come back where it would fit after all.
+    `for_history` means that the step shrinks history, so that it also serves the limit on history. Every such
+    step must be marked: otherwise a larger window, which does not need it, would drop more instead.
+    `for_count` marks the steps of layer 1, which serve only the limit on the number of history messages; no
+    other step serves it. `is_final` means that the step is not undone even if there is room.
     """
 
     take: Callable[[], None]
@@ -28,7 +27,7 @@ class TrimStep:
 
 @dataclass(frozen=True, slots=True)
 class TrimTargets:
-    """Hold where a trim stops: number of history messages, history tokens, prompt tokens."""
+    """The sizes at which a trim stops: history messages, history tokens, prompt tokens."""
 
     count: float
     history: float
@@ -40,7 +39,7 @@ class TrimTargets:
         return is_full or totals.history > self.history or totals.in_history > self.count
 
     def for_step(self, step: TrimStep) -> TrimTargets:
-        """Return those targets that matter to `step`; the others become infinite."""
+        """Return the targets that `step` serves; the others become infinite."""
         if step.for_count:
             return TrimTargets(self.count, math.inf, math.inf)
         return TrimTargets(math.inf, self.history if step.for_history else math.inf, self.window)

@@ -1,4 +1,4 @@
-"""Trim messages to a number of tokens, for callers who want nothing else."""
+"""Trim messages to a number of tokens, for callers that need nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.messages import Json, JsonObject
 
 
 class LimitedMessages(NamedTuple):
-    """Hold messages that fit, whether anything was omitted or shortened, and how many were omitted."""
+    """Messages that fit, whether any were omitted or shortened, and how many were omitted."""
 
     messages: list[dict[str, Json]]
     truncated: bool
@@ -25,8 +25,8 @@ class LimitedMessages(NamedTuple):
 def enforce_context_limit(messages: Sequence[JsonObject], max_input_tokens: int) -> LimitedMessages:
     """Trim `messages` to `max_input_tokens`, from which the reserve is already subtracted.
 
-    OpenAI-format dictionaries in and out. Raises ContextOverflowError where they cannot fit; no
-    messages always do.
+    Input and output are OpenAI-format dictionaries. Raises ContextOverflowError if they cannot be made to
+    fit; an empty list always fits.
     """
     if not messages:
         return LimitedMessages([], truncated=False, dropped_count=0)
@@ -43,14 +43,14 @@ def trim_conversation(
 ) -> list[dict[str, Json]]:
     """Trim `messages` to `target_tokens` as far as possible; never raise.
 
-    `options` are keys of ContextConfig. What cannot fit, and what is asked for under options that are
-    none, comes down to the system message and the current turn's user messages, which may still be
-    over the target. Entries that are no messages are left out.
+    `options` are keys of ContextConfig. If the messages cannot fit, or the options are invalid, the result is
+    the system message and the current turn's user messages, which may still exceed the target. Entries that
+    are not messages are left out.
     """
     whole = [message for message in messages if isinstance(message, Mapping)] if _is_list(messages) else []
     try:
         return build_final_prompt(whole, _exact(target_tokens, options)).messages
-    except Exception:  # the promise: whatever a caller hands over, and whatever went wrong
+    except Exception:  # the function promises not to raise, whatever a caller passes
         return _minimum(whole)
 
 

@@ -1,4 +1,4 @@
-"""Turns: a user message and all that follows it, up to the next user message."""
+"""Group messages into turns: a user message and everything up to the next user message."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import JsonObject, Message
 
 TURN, SAME_TURN = "turn", "same"
-"""The name and the value that say of a message that it belongs to the running turn; they are never sent."""
+"""The field and value that mark a message as sent into the running turn; they are never sent."""
 
 AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
 
 def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
-    """Cut `messages` into turns: a user message and all that follows it up to the next.
+    """Split `messages` into turns: a user message and everything up to the next one.
 
-    System messages belong to no turn and are left out. What stands before the first user message
-    is a turn of its own. Messages or dictionaries in, the same objects out. A user message sent
-    while the agent worked (`"turn": "same"`) stays in the turn that runs.
+    System messages belong to no turn and are left out. Messages before the first user message form a turn of
+    their own. The returned objects are the given ones. A user message that was sent while the agent worked
+    (`"turn": "same"`) stays in the running turn.
     """
     turns: list[list[AnyMessage]] = []
     for message in messages:
@@ -40,8 +40,8 @@ def opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
 def opens_turn(messages: Sequence[Message | JsonObject], index: int) -> bool:
     """Return whether a turn begins at `index`.
 
-    Whatever is no answer, no result and not sent into a running turn counts as a request, except the
-    system message."""
+    A message counts as a request if it is no answer, result or system message, and was not sent into a
+    running turn."""
     message = messages[index]
     if role_of(message) in {"assistant", "tool"}:
         return False
@@ -51,7 +51,7 @@ def opens_turn(messages: Sequence[Message | JsonObject], index: int) -> bool:
 
 
 def _is_turn_running(messages: Sequence[Message | JsonObject], index: int) -> bool:
-    """Was anything said before `index` that a turn is made of? Results alone answer nothing."""
+    """Return whether a turn is running before `index`; results without a call do not count."""
     while index > 0 and role_of(messages[index - 1]) == "tool":
         index -= 1
     return index > 1 or (index == 1 and not opens_with_system(messages))
@@ -63,6 +63,6 @@ def role_of(message: Message | JsonObject) -> str:
 
 
 def is_same_turn(message: Message | JsonObject) -> bool:
-    """Return whether a message was sent while the agent worked, and belongs to that turn."""
+    """Return whether a message was sent while the agent worked, and so belongs to that turn."""
     extras = message.extras if isinstance(message, Message) else message
     return bool(extras) and extras is not None and extras.get(TURN) == SAME_TURN

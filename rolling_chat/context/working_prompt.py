@@ -1,4 +1,4 @@
-"""The prompt while it is being trimmed: what is still in it, and how a step is undone."""
+"""The state of a prompt during a trim: which items are still in it, and how to undo a step."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rolling_chat.context.surviving import (
     without_idle_fillers,
 )
 
-# The key of the reply that stands for one that left; those of other invented items are far below.
+# The key of a placeholder reply; the keys of other invented items are far below.
 _BRIDGE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Record one item before and after a trim step, so that the step can be undone.
+    """One item before and after a trim step, so that the step can be undone.
 
-    None stands for an item that was omitted, or was not there; `level` is the limit that it had, `layer` the
-    one that omitted it."""
+    None means that the item is absent, omitted or not yet added. `level` is the limit that the item had,
+    `layer` the layer that omitted it."""
 
     turn: int
     key: int
@@ -37,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Hold the size of the prompt: all in bound tokens, history in estimated ones and in messages."""
+    """The size of the prompt in bound tokens, and of its history in estimated tokens and in messages."""
 
     bound: int
     history: int
@@ -45,9 +45,9 @@ class Totals:
 
 
 class WorkingPrompt:
-    """Track the items that are still in the prompt, turn by turn; the current turn is last.
+    """The items that are still in the prompt, turn by turn; the current turn is last.
 
-    Totals are updated as items are omitted or changed, so that a step costs only what it touches.
+    Totals are updated incrementally, so that a step costs only as much as it changes.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class WorkingPrompt:
         pinned: Set[int] = frozenset(),
     ) -> None:
         """`pinned` are indexes that are never omitted or shortened."""
-        # by index, so that one item is found, replaced or taken out without a look at the others
+        # by index, so that an item is found, replaced or removed without a search
         self._turns: list[dict[int, PromptItem | None]] = [
             {_key(item): item for item in turn} for turn in turns
         ]
@@ -68,7 +68,7 @@ class WorkingPrompt:
         self._before = decisions
         self._pinned = pinned | set(_invented_for(pinned, turns)) if pinned else pinned
         self._fillers = [[_key(item) for item in turn if is_filler(item)] for turn in turns]
-        # a turn that never got a reply was given one: it stays that turn's
+        # the reply that the repair gave to an unanswered turn is reused for that turn
         self._replies = [turn[-1] if ends_with_invented_reply(turn) else None for turn in turns]
         self._masked = dict(decisions.masked)
         self._arguments = set(decisions.arguments)
@@ -86,7 +86,7 @@ class WorkingPrompt:
         return len(self._turns)
 
     def of(self, turn: int) -> list[PromptItem]:
-        """Return what stays of a turn, in order."""
+        """Return the remaining items of a turn, in order."""
         return [item for item in self._turns[turn].values() if item is not None] if self._turns else []
 
     def holds(self, turn: int, index: int) -> bool:
@@ -95,13 +95,13 @@ class WorkingPrompt:
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """Return the turns of which anything stays; the current one last, even if empty."""
+        """The turns with remaining items; the current turn is last, even if empty."""
         held = list(map(self.of, range(len(self))))
         return [turn for turn in held[:-1] if turn] + held[-1:]
 
     @property
     def decisions(self) -> Decisions:
-        """Return the decisions given and taken, without those on messages that were omitted."""
+        """The given and new decisions, without those on omitted messages."""
         omitted = self._before.omitted.add(self._omitted.items())
         return Decisions(
             omitted,
@@ -110,12 +110,12 @@ class WorkingPrompt:
             MappingProxyType({index: cap for index, cap in self._levels.items() if index not in omitted}),
         )
 
-    # -- what a step may do
+    # -- steps
 
     def omit(self, turn: int, omitted_items: Iterable[PromptItem], layer: str) -> None:
-        """Omit `omitted_items` from a turn; an item that has changed since is known by its index.
+        """Omit `omitted_items` from a turn; changed items are found by their index.
 
-        What was invented is dropped with what it stands for: a result with its call, a request or a reply
+        Invented messages are dropped with their counterparts: a result with its call, a request or a reply
         with the whole turn.
         """
         keys = dict.fromkeys(map(_key, omitted_items))
@@ -139,12 +139,12 @@ class WorkingPrompt:
         self._bridge(turn)
 
     def _omits_whole(self, turn: int, keys: Collection[int]) -> bool:
-        """Is nothing that was given left of a turn without those at `keys`?"""
+        """Return whether omitting `keys` leaves no real message in the turn."""
         given = (item.index for item in self.of(turn) if item.index >= 0)
         return all(index in keys and index not in self._pinned for index in given)
 
     def mask(self, turn: int, item: PromptItem, reason: str = OLDER) -> None:
-        """Mask a result; it stays as it is where the mask would not be shorter."""
+        """Mask a result; it stays unchanged if the mask would not be shorter."""
         if self._may_change(item) and item.index not in self._masked:
             self._masked[item.index] = reason
             level = self._levels.pop(item.index, None)
@@ -154,14 +154,14 @@ class WorkingPrompt:
         """Cut the long arguments of a call."""
         if not self._may_change(item):
             return
-        # what was levelled while it was the newest has its share no longer
+        # a call that was leveled while it was the newest loses its share
         level = self._levels.pop(item.index, None)
         if level is not None or item.index not in self._arguments:
             self._arguments.add(item.index)
             self._reshape(turn, item.index, level)
 
     def level(self, item: PromptItem, share: int) -> None:
-        """Hold a result of the current turn, or each long value of a call, to `share` bound tokens."""
+        """Limit a result of the current turn, or each long value of a call, to `share` bound tokens."""
         if not self._may_change(item):
             return
         if item.message.tool_calls:
@@ -178,7 +178,7 @@ class WorkingPrompt:
     def _may_change(self, item: PromptItem) -> bool:
         return item.index >= 0 and item.index not in self._pinned
 
-    # -- and how it is taken back
+    # -- undoing steps
 
     def take_changes(self) -> tuple[Change, ...]:
         """Return the changes since the last call."""
@@ -186,14 +186,14 @@ class WorkingPrompt:
         return done
 
     def totals_without(self, take_changes: Sequence[Change]) -> Totals:
-        """Return the totals if `changes` were undone."""
+        """Return the totals as if `changes` were undone."""
         totals = self.totals
         for change in take_changes:
             totals = self._tallied(totals, change.turn, change.after, change.before)
         return totals
 
     def restore(self, take_changes: Sequence[Change]) -> bool:
-        """Undo one step unless its items have changed since; return whether it was undone."""
+        """Undo a step unless its items have changed since; return whether it was undone."""
         if not all(map(self.is_after, take_changes)):
             return False
         self.totals = self.totals_without(take_changes)
@@ -212,7 +212,7 @@ class WorkingPrompt:
         return True
 
     def redo(self, undone: Sequence[Change]) -> None:
-        """Take a step again that was undone, whatever its items have become since."""
+        """Repeat a step that was undone, whatever its items have become since."""
         for change in undone:
             now, after = self._turns[change.turn].get(change.key), change.after
             self._turns[change.turn][change.key] = after
@@ -224,16 +224,16 @@ class WorkingPrompt:
                 self._masked[change.key] = after.reason
 
     def is_after(self, change: Change) -> bool:
-        """Return whether the item is still as that step left it."""
+        """Return whether the item is unchanged since that step."""
         return self._turns[change.turn].get(change.key) is change.after
 
     def restore_part(self, turn: int, index: int, share: int) -> None:
-        """Cut what a restored step had taken to `share` bound tokens."""
+        """Cut a restored item to `share` bound tokens."""
         self._levels[index] = share
         self._reshape(turn, index)
 
     def _fit_fillers(self, turn: int) -> None:
-        """Of what was invented to stand between two answers, only what still does."""
+        """Drop the fillers that no longer separate two answers."""
         if not self._fillers[turn]:
             return
         held = [item for item in self._turns[turn].values() if item is not None]
@@ -245,7 +245,7 @@ class WorkingPrompt:
                 self._record(Change(turn, key, item, None))
 
     def _bridge(self, turn: int) -> None:
-        """Stand a reply behind a past turn whose own has left, for a request follows; or take it away."""
+        """Add a placeholder reply to a past turn whose own was omitted, or remove one no longer needed."""
         if turn == self.current:
             return
         bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
@@ -281,7 +281,7 @@ class WorkingPrompt:
 
 
 def _invented_for(pinned: Set[int], turns: Sequence[Sequence[PromptItem]]) -> Iterator[int]:
-    """The keys of the results that were invented for calls that are kept."""
+    """Yield the keys of results that were invented for pinned calls."""
     for turn in turns:
         call = -1
         for item in turn:
@@ -292,14 +292,14 @@ def _invented_for(pinned: Set[int], turns: Sequence[Sequence[PromptItem]]) -> It
 
 
 def _key(item: PromptItem) -> int:
-    """The index of a item; for an invented one, which stands as it was made, something of its own."""
+    """Return the index of an item; for an invented one, a unique negative key."""
     return item.index if item.index >= 0 else -id(item)
 
 
 def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
     """Split a turn into iterations, oldest first: each call with all of its results.
 
-    User messages and answers without calls belong to none and are left out.
+    User messages and answers without calls are in no iteration.
     """
     found: list[list[PromptItem]] = []
     inside = False
@@ -317,7 +317,8 @@ def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
 def maskable_results(turn: Sequence[PromptItem], keep_first: int, keep_last: int) -> list[PromptItem]:
     """Return the results of `turn` between its first `keep_first` and its last `keep_last`.
 
-    Never one of the newest iteration, which the model has not seen; none where both windows hold all.
+    Results of the newest iteration, which the model has not seen, are never included; the list is empty if
+    the two windows contain all results.
     """
     results = [item for item in turn if item.message.role == "tool" and item.index >= 0]
     between = results[keep_first : max(keep_first, len(results) - keep_last)]

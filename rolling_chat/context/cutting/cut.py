@@ -1,4 +1,4 @@
-"""Cut a text of any kind to some tokens: see its kind, keep its lines by that, say what was left out."""
+"""Cut any text to a number of tokens: detect its kind, keep the lines that matter, describe the rest."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rolling_chat.context.cutting.line_cut import LineCut
 from rolling_chat.context.cutting.notices import Describe
 from rolling_chat.context.cutting.pieces import fill
 
-_MIN_CAP = 150  # tokens; less has no room for lines and for what is said of the rest
+_MIN_CAP = 150  # tokens; less leaves no room for lines and a notice
 
 
 def cut_by_kind(text: str, chars: int, cap: int, count: CountText, describe: Describe) -> str:
-    """Return the lines of `text` that matter, in at most `cap` tokens; "" where too few would fit.
+    """Return the important lines of `text` in at most `cap` tokens; "" if too few would fit.
 
-    `chars` is about as many characters. JSON stays JSON. Between the lines, marks say which ones are left
-    out; at the end stands what `describe` says of them.
+    `chars` is the approximate number of characters in `cap` tokens. JSON stays JSON. Marks between the lines
+    show which ones were left out, and a notice from `describe` follows at the end.
     """
     found: JsonBody | LineCut | None = find_json(text)
     if found is None:

@@ -1,4 +1,4 @@
-"""Cut JSON, and lines of JSON, so that it stays JSON: keys and rows are kept as they stand in the text."""
+"""Cut JSON and JSON Lines so that they stay valid: keys and rows are copied verbatim from the text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _scan: Callable[[str, int], tuple[object, int]] = json.JSONDecoder().raw_decode
 
-_MAX_FRAME = 2_000  # characters before and after, such as the line with an exit code
+_MAX_FRAME = 2_000  # characters before and after the JSON, such as a line with an exit code
 _MAX_FRAME_LINES = 4
 _MAX_DEPTH = 8
-_MAX_LEVELED = 40  # members that share the room; more are rows, of which some are kept
-_MIN_SHARE = 30  # characters; members that would get less are rows
-_ROW_SHARE = 6  # a row takes no more than this part of the room
+_MAX_LEVELED = 40  # members that share the room; with more, they are rows, of which only some are kept
+_MIN_SHARE = 30  # characters; if members would get less, they are rows
+_ROW_SHARE = 6  # a row takes at most this fraction of the room
 _MIN_ROW = 160  # characters
 _MAX_COMPARED = 4_000  # characters of a row
 _MIN_TEXT = 400  # characters from which a text inside JSON is cut by its own kind
@@ -35,7 +35,7 @@ _MIN_TEXT = 400  # characters from which a text inside JSON is cut by its own ki
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Hold the members of a container, each with its key, and which of them are wanted first."""
+    """The members of a container, each with its key, and the order in which to keep them."""
 
     spans: Sequence[_Span]
     values: Sequence[_Span]
@@ -44,7 +44,7 @@ class _Rows:
 
 @dataclass
 class JsonBody:
-    """Hold JSON that stands in `text` from `start` to `end`; `are_lines`: each line is a value of its own."""
+    """The JSON in `text` from `start` to `end`; with `are_lines`, each line is a value of its own."""
 
     text: str
     start: int
@@ -56,7 +56,7 @@ class JsonBody:
     _gaps: list[Gap] = field(default_factory=list)
 
     def render(self, chars: int, describe: Describe) -> str:
-        """Return the JSON in about `chars` characters, with a notice as a last value of it."""
+        """Return the JSON in about `chars` characters, with a notice as its last value."""
         self._gaps = []
         room = max(0, chars - (len(self.text) - self.end + self.start))
         if self.are_lines:
@@ -95,7 +95,7 @@ class JsonBody:
         key = self.text[begin:start]
         try:
             return key + self._value(start, end, max(0, room - len(key)), depth + 1)
-        except ValueError:  # a line that is no JSON among lines that are
+        except ValueError:  # a line that is not JSON among lines that are
             return _quoted(self.text[start : start + max(0, room)])
 
     def _chosen(self, rows: _Rows, start: int, room: int, depth: int) -> list[str]:
@@ -150,7 +150,7 @@ class JsonBody:
         return self._known[start]
 
     def _gap(self, start: int, end: int, part: str) -> Gap:
-        """Return the gap for what is left out, by its lines if it has several, else as `part`."""
+        """Record a gap, named by its lines if it spans several, else by `part`, and return it."""
         if not self._line_ends:
             self._line_ends = list(itertools.accumulate(len(line) + 1 for line in self.text.split("\n")))
         first = bisect.bisect_right(self._line_ends, start) + 1
@@ -161,7 +161,7 @@ class JsonBody:
 
 
 def find_json(text: str) -> JsonBody | None:
-    """Return the JSON that a text is, but for some lines before and after it; None if it is none."""
+    """Return the JSON that a text consists of, apart from a few lines around it; None if there is none."""
     return _find_lines(text) or _find_value(text)
 
 
@@ -188,7 +188,7 @@ def _end_of(text: str, start: int) -> int:
 
 
 def _find_lines(text: str) -> JsonBody | None:
-    """Return the text as lines of JSON, if all of them are."""
+    """Return the text as JSON Lines if every line is a JSON value."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     first = text.lstrip().partition("\n")[0].rstrip()
@@ -212,7 +212,7 @@ def _line_spans(text: str, start: int, end: int) -> list[_Span]:
 
 
 def _members(text: str, start: int) -> _Rows:
-    """Return where the members of the array or object at `start` begin and end."""
+    """Return the positions of the members of the array or object at `start`."""
     is_object = text[start] == "{"
     spans: list[_Span] = []
     values: list[_Span] = []
@@ -242,7 +242,7 @@ def _quoted(text: str, *, is_ascii: bool = False) -> str:
 
 
 def _with_notice(body: str, notice: str, are_lines: bool) -> str:
-    """Add a notice to JSON as its last value, on a line of its own."""
+    """Append a notice to JSON as its last value, on its own line."""
     if are_lines:
         return f"{body}\n{_quoted(notice)}"
     if body[:1] == '"':

@@ -1,4 +1,4 @@
-"""See of what kind a text is, from some of its lines."""
+"""Detect the kind of a text from a sample of its lines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rolling_chat.context.cutting.pieces import Pieces
 from rolling_chat.context.cutting.records import LOG, TESTS, TEXT
 from rolling_chat.context.cutting.sources import CODE, DIFF, SIGNATURE
 
-_FIRST = 40  # lines that are looked at one after the other
-_SAMPLE = 240  # and lines all over the text
+_FIRST = 40  # lines sampled from the beginning
+_SAMPLE = 240  # lines sampled from the rest of the text
 _IN_A_ROW = 10
-_LOOKED_AT = 400  # characters of each
+_LOOKED_AT = 400  # characters of each line
 
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|Index: \S|--- [ab]/|\+\+\+ [ab]/)")
 _CHANGE = re.compile(r"^[-+ @\\]|^$")
@@ -38,7 +38,7 @@ _CODE = re.compile(
 
 
 def see_kind(pieces: Pieces) -> Kind:
-    """Return the kind of a text, which is known by most of its lines; prose where nothing else fits."""
+    """Return the kind that most sampled lines indicate; prose if no other fits."""
     sample = _sample(pieces)
     if not sample:
         return TEXT
@@ -61,7 +61,7 @@ def see_kind(pieces: Pieces) -> Kind:
 
 
 class _Share:
-    """Count in what share of some lines something is found."""
+    """The share of some lines that match a pattern."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -80,7 +80,7 @@ class _Share:
 
 
 def _sample(pieces: Pieces) -> list[str]:
-    """Return the first lines, and some lines in a row at many places: a step would miss what repeats."""
+    """Return the first lines, then blocks of lines from the rest: single lines could miss a pattern."""
     texts = pieces.texts
     some = list(texts[:_FIRST])
     step = max(_IN_A_ROW, (len(texts) - _FIRST) * _IN_A_ROW // _SAMPLE)

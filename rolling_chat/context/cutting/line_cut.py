@@ -1,4 +1,4 @@
-"""A text of lines that can be cut to any size: its kind is seen once, its lines are compared once."""
+"""A text that can be cut to any size; its kind is detected and its lines are compared only once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rolling_chat.context.cutting.lines import Kind, Lines
 from rolling_chat.context.cutting.notices import Describe, Gap
 from rolling_chat.context.cutting.pieces import Layer, choose, split
 
-_MIN_LINE = 2  # characters that a piece takes at least: no layer is asked for more pieces than could fit
+_MIN_LINE = 2  # the fewest characters of a piece: no layer is asked for more pieces than could fit
 
 
 @dataclass(frozen=True, slots=True)
 class LineCut:
-    """Hold a text as lines, and in which order they are wanted."""
+    """A text as lines, with the order in which to keep them."""
 
     lines: Lines
     kind: Kind
@@ -26,7 +26,7 @@ class LineCut:
 
     @classmethod
     def of(cls, text: str, chars: int) -> LineCut:
-        """Look at a text that will be cut to about `chars` characters."""
+        """Analyze a text that will be cut to about `chars` characters."""
         pieces = split(text)
         kind = see_kind(pieces)
         lines = Lines(pieces, kind.are_paths)
@@ -38,13 +38,13 @@ class LineCut:
         return cls(lines, kind, layers, sizes, [0, *itertools.accumulate(sizes)])
 
     def render(self, chars: int, describe: Describe) -> str:
-        """Return about `chars` characters of the text, marks for what is left out, and a notice."""
+        """Return about `chars` characters of the text, with marks for the gaps and a notice."""
         chosen, body, gaps = self.keep(chars)
         notice = describe(self.kind.name, self.kind.note(self.lines, chosen), gaps)
         return "\n".join([body, *notice])
 
     def keep(self, chars: int) -> tuple[list[int], str, list[Gap]]:
-        """Return which pieces are kept in about `chars` characters, these with marks, and the gaps."""
+        """Return the indexes of the pieces that fit in about `chars` characters, their text, and the gaps."""
         chosen = choose(self.sizes, self.layers, chars)
         kept: list[int] = []
         parts: list[str] = []

@@ -1,4 +1,4 @@
-"""The lines of a text as every kind of it sees them: what is rare, what alarms, what is like what."""
+"""Analyze the lines of a text: which are rare, which report problems, which are alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 from rolling_chat.context.cutting.pieces import Layer, Pieces
 from rolling_chat.context.cutting.rarity import Rows, by_rarity, patterns
 
-# Words that say that something went wrong, by how badly.
+# Words that report a problem, by severity.
 _ALARMS = (
     (
         3,
@@ -26,47 +26,47 @@ _ALARMS = (
     ),
     (1, re.compile(rb"warn(ing|ings)?|timeout|timed|deprecat\w*|retry\w*|invalid|missing|unexpected")),
 )
-# path:12:text, and of a line around what was found path.py-12-text
+# path:12:text, and context lines such as path.py-12-text
 FOUND = re.compile(
     r"^(?:((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?):\d+(?::\d+)?:|([^\s:][^:\n]{0,300}?\.\w{1,8})-\d+-)"
 )
 _NAME_PARTS = re.compile(rb"[-_.$@#/%+\\]+")
 _MAX_ALARM_WORD = 60  # characters; longer words are data
-_ORDINARY = 0.4  # of the lines: what more of them have alarms nobody
+_ORDINARY = 0.4  # of the lines: if more report problems, it is nothing unusual
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Hold the pieces of a text, and work out what a kind asks of them, once each."""
+    """The pieces of a text, with analyses that are computed once, on demand."""
 
     pieces: Pieces
     are_paths: bool = False
 
     @property
     def count(self) -> int:
-        """Return how many pieces there are."""
+        """The number of pieces."""
         return len(self.pieces.texts)
 
     @cached_property
     def rows(self) -> Rows:
-        """Compare the pieces with each other."""
+        """The pieces compared with each other."""
         return Rows(self.pieces.texts, paths=self.are_paths)
 
     @cached_property
     def pattern(self) -> list[int]:
-        """Return for each piece the index of the first of its pattern."""
+        """For each piece, the index of the first piece with the same pattern."""
         return patterns(self.rows)
 
     @cached_property
     def rare(self) -> list[int]:
-        """Return the rare pieces, rarest first."""
+        """The rare pieces, rarest first."""
         return by_rarity(self.rows.rarity, self.pattern)
 
     @cached_property
     def alarming(self) -> list[int]:
-        """Return the pieces with a word that says that something went wrong, the worst of each pattern first.
+        """The pieces that report a problem, the worst of each pattern first.
 
-        None where such words are all over the text, as in code that handles errors.
+        Empty if such words are all over the text, as in code that handles errors.
         """
         levels = {word: _level(word) for word in self.rows.names}
         alarms = {word: level for word, level in levels.items() if level}
@@ -87,17 +87,17 @@ class Lines:
 
     @cached_property
     def examples(self) -> list[int]:
-        """Return the first piece of each pattern, the most common patterns first."""
+        """The first piece of each pattern, most common patterns first."""
         return [index for index, _ in self.pattern_counts.most_common()]
 
     @cached_property
     def pattern_counts(self) -> Counter[int]:
-        """Return how many pieces each pattern has."""
+        """The number of pieces with each pattern."""
         return Counter(self.pattern)
 
     @cached_property
     def paths(self) -> list[str]:
-        """Return the path that each piece is about: it is one, or was found in it; "" for none."""
+        """The path in each piece, whether it is a path or a search result; "" for none."""
         texts = self.pieces.texts
         if self.are_paths:
             return [text.rsplit(None, 1)[-1] if text.strip() else "" for text in texts]
@@ -106,11 +106,11 @@ class Lines:
 
     @cached_property
     def folders(self) -> list[str]:
-        """Return the folder of the path of each piece."""
+        """The folder of each piece's path."""
         return [path.rstrip("/").rpartition("/")[0] for path in self.paths]
 
     def with_any(self, words: frozenset[bytes]) -> list[int]:
-        """Return the pieces that have one of `words`."""
+        """Return the pieces that contain one of `words`."""
         return [at for at, found in enumerate(self.rows.words) if not words.isdisjoint(found)]
 
 
@@ -120,7 +120,7 @@ def _nothing(lines: Lines, chosen: Sequence[int]) -> str:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Say how a kind of text is cut: the layers of what is kept, and what is noted of the rest."""
+    """How one kind of text is cut: layers of pieces to keep, and a note about the rest."""
 
     name: str
     layers: Callable[[Lines], Sequence[Layer]]
@@ -129,7 +129,7 @@ class Kind:
 
 
 def continued(lines: Lines, starts: Sequence[int], limit: int = 60) -> Iterator[int]:
-    """Yield each of `starts`, and the indented lines that follow it, with the one that ends a traceback."""
+    """Yield each of `starts` with the indented lines that follow it, and the line that ends a traceback."""
     texts = lines.pieces.texts
     for start in starts:
         yield start

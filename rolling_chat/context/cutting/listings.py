@@ -1,4 +1,4 @@
-"""What is kept of search results, lists of files and tables: text of many entries of one form."""
+"""Choose what to keep of search results, file lists and tables: text with many entries of one form."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rolling_chat.context.cutting.pieces import Layer, edges
 PATH = re.compile(r"^(?:[-dlrwxst.+@]{10,11}\s+.*\s)?[^\s:*?\"<>|,;=]{1,300}$")
 _NUMBER = re.compile(r"^[-+]?[$€£]?(?:\d[\d,]*)(?:\.\d+)?(?:[eE][-+]?\d+)?%?$")
 _NOT_IN_NUMBERS = re.compile(r"[^\d.eE+-]")
-_MIN_SHARE = 0.6  # of the cells of a column that are numbers
+_MIN_SHARE = 0.6  # of a column's cells must be numbers
 _MAX_FOLDERS = 12
 _MIN_ROWS = 8
 _SAME_CELLS = 0.8  # of the rows
 
 
 def search_layers(lines: Lines) -> list[Layer]:
-    """Keep the best line of every file, what is rare, then more of each file."""
+    """Keep the best line of every file, rare lines, then more lines of each file."""
     files: defaultdict[str, list[int]] = defaultdict(list)
     for at, path in enumerate(lines.paths):
         if path:
@@ -37,7 +37,7 @@ def search_layers(lines: Lines) -> list[Layer]:
 
 
 def path_layers(lines: Lines) -> list[Layer]:
-    """Keep what is rare, then some names of every folder."""
+    """Keep rare names, then some names from every folder."""
     folders: defaultdict[str, list[int]] = defaultdict(list)
     for at, folder in enumerate(lines.folders):
         folders[folder].append(at)
@@ -56,7 +56,7 @@ def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:
 
 
 def note_folders(lines: Lines, chosen: Sequence[int]) -> str:
-    """Say of which folders how many lines were left out."""
+    """Return a note on how many lines were left out of each folder."""
     left = Counter(lines.folders) - Counter(lines.folders[at] for at in chosen)
     said = [f"{name[-60:] or '.'}/ {many:,}" for name, many in left.most_common(_MAX_FOLDERS)]
     more = len(left) - len(said)
@@ -65,7 +65,7 @@ def note_folders(lines: Lines, chosen: Sequence[int]) -> str:
 
 
 def table_layers(lines: Lines) -> list[Layer]:
-    """Keep the header, both ends, the extremes of each column of numbers, and what is rare."""
+    """Keep the header, both ends, the extremes of each numeric column, and rare rows."""
     return [
         Layer(range(min(3, lines.count)), 0.1),
         Layer(edges(lines.count), 0.1),
@@ -76,9 +76,10 @@ def table_layers(lines: Lines) -> list[Layer]:
 
 
 def delimiter_of(lines: Sequence[str]) -> str | None:
-    """Return what divides most of `lines` into as many cells each; None where nothing does.
+    """Return the delimiter that splits most of `lines` into the same number of cells; None if there is none.
 
-    White space divides only where a column is of numbers, or every sentence would be a row.
+    White space counts only if a column is numeric; otherwise every sentence would be a row. It is returned as
+    "".
     """
     filled = [line for line in lines if line.strip() and not set(line) <= set("|-+=: ")]
     if len(filled) < _MIN_ROWS:
@@ -104,14 +105,14 @@ def _is_numeric(column: Sequence[str]) -> bool:
 
 
 def _extremes(lines: Lines) -> list[int]:
-    """Return the rows with the largest and the smallest numbers of each column of numbers."""
+    """Return the rows with the largest and the smallest number of each numeric column."""
     texts = lines.pieces.texts
     delimiter = delimiter_of(texts[:400])
     if delimiter is None:
         return []
     rows = [text.split(delimiter or None) for text in texts]
     size = Counter(map(len, rows)).most_common(1)[0][0]
-    # without the header
+    # skip the header
     even = [at for at, row in enumerate(rows) if at and len(row) == size]
     found: list[int] = []
     for column in zip(*[rows[at] for at in even], strict=True):
@@ -120,12 +121,12 @@ def _extremes(lines: Lines) -> list[int]:
 
 
 def _ends_of(column: Sequence[str]) -> tuple[int, ...]:
-    """Return the indexes of the largest and the smallest number; none if the column is not one of numbers."""
+    """Return the indexes of the largest and the smallest number; empty if the column is not numeric."""
     if not _is_numeric(column[:: 1 + len(column) // 200]):
         return ()
     try:
         numbers, places = list(map(float, column)), None
-    except ValueError:  # some are written with units or separators, or are missing
+    except ValueError:  # some cells have units or separators, or are missing
         places = [at for at, cell in enumerate(column) if _NUMBER.match(cell.strip(' "'))]
         numbers = [float(_NOT_IN_NUMBERS.sub("", column[at])) for at in places]
     ends = numbers.index(max(numbers)), numbers.index(min(numbers))

@@ -1,4 +1,4 @@
-"""What stands in a text for what was cut out of it."""
+"""Describe in a shortened text what was cut out of it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-_MAX_RANGES = 6  # that the line for recall names; the marks of the gaps name all
+_MAX_RANGES = 6  # named in the recall line; the marks name every gap
 _MAX_NOTE = 400  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Hold the first and the last line of what was left out at one place, and its size.
+    """A gap in a shortened text: its first and last line, and its size.
 
-    `part` names it where it is less than a line.
+    `part` describes a gap that is less than a line.
     """
 
     first: int
@@ -24,7 +24,7 @@ class Gap:
 
     @property
     def mark(self) -> str:
-        """Return what stands in its place."""
+        """The mark that replaces the gap."""
         if self.part:
             return f"[… {self.part}]"
         if self.last > self.first:
@@ -33,13 +33,13 @@ class Gap:
 
 
 Describe: TypeAlias = Callable[[str, str, Sequence[Gap]], list[str]]
-"""Returns the lines of a notice, from the kind of a text, a note on it, and its gaps."""
+"""Return the lines of a notice from the kind of a text, a note about it, and its gaps."""
 
 
 def describer(indicator: str, recall: str, *, brief: bool = False) -> Describe:
-    """Return what says what was left out, after `indicator`, and with `recall` how it can be read.
+    """Return a function that describes gaps: `indicator` first, then `recall`, the line for reading them.
 
-    If it is to be brief, these two lines are all of it.
+    A brief notice consists of these two lines only.
     """
 
     def describe(name: str, note: str, gaps: Sequence[Gap]) -> list[str]:
@@ -53,7 +53,7 @@ def describer(indicator: str, recall: str, *, brief: bool = False) -> Describe:
 
 
 def with_lines(recall: str, gaps: Sequence[Gap]) -> str:
-    """Return the line for recall with the largest of the gaps, `[recall: r17 lines 200-400, 900-950]`."""
+    """Return the recall line with the largest gaps, such as `[recall: r17 lines 200-400, 900-950]`."""
     largest = sorted((gap for gap in gaps if not gap.part), key=lambda gap: -gap.chars)[:_MAX_RANGES]
     ranges = dict.fromkeys((gap.first, gap.last) for gap in sorted(largest, key=lambda gap: gap.first))
     if not ranges or not recall.endswith("]"):

@@ -1,4 +1,4 @@
-"""Pieces of a text: its lines, long ones in parts, and the choice of those that fit."""
+"""Split a text into pieces, its lines or parts of long lines, and choose those that fit."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 from rolling_chat.context.count_memo import CountText
 
-# A line is one piece up to this many characters: of longer ones, parts are kept by themselves.
+# Longer lines are split, so that parts of them can be kept.
 _MAX_PIECE = 1_000
 _PART = re.compile(r".{1,240}(?=[\s,;}>\])|])[\s,;}>\])|]|.{1,300}", re.DOTALL)
-_MARK_CHARS = 16  # what the mark of a gap takes
-_MAX_MISSES = 40  # pieces in a row that did not fit, before a layer is done
+_MARK_CHARS = 16  # the length of a gap's mark
+_MAX_MISSES = 40  # consecutive pieces that do not fit before a layer ends
 _ATTEMPTS = 7
-_FULL = 0.96  # of the room: nearer is not worth another attempt
+_FULL = 0.96  # of the room; filling more is not worth another attempt
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Hold the lines of a text, long ones in parts.
+    """The lines of a text, with long lines split into parts.
 
-    `numbers` are those of their lines, from 1. `inner` are the indexes of parts that go on with the line of
-    the piece before.
+    `numbers` are the line numbers of the pieces, from 1. `inner` are the indexes of pieces that continue the
+    line of the piece before.
     """
 
     texts: Sequence[str]
@@ -32,14 +32,14 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Name pieces in the order in which they are wanted, and the share of the room that they may take."""
+    """Piece indexes in order of priority, and the share of the room that they may use."""
 
     order: Iterable[int]
     share: float
 
 
 def split(text: str) -> Pieces:
-    """Split a text into pieces; an empty piece at the end stands for a final line end."""
+    """Split a text into pieces; a final newline yields an empty last piece."""
     lines = text.split("\n")
     if max(map(len, lines)) <= _MAX_PIECE:
         return Pieces(lines, range(1, len(lines) + 1))
@@ -55,9 +55,9 @@ def split(text: str) -> Pieces:
 
 
 def choose(sizes: Sequence[int], layers: Sequence[Layer], room: int) -> list[int]:
-    """Return the indexes of pieces of `sizes` characters that fit in `room`, in their own order.
+    """Return the indexes of pieces of `sizes` characters that fit in `room`, in text order.
 
-    Each layer takes what it wants up to its share, and leaves to the next what it does not need.
+    Each layer uses at most its share of the room; the next layer gets what is left over.
     """
     chosen: set[int] = set()
     used = limit = 0
@@ -81,7 +81,7 @@ def choose(sizes: Sequence[int], layers: Sequence[Layer], room: int) -> list[int
 
 
 def edges(count: int, *, first: float = 0.5) -> Iterator[int]:
-    """Yield the indexes below `count` from both ends inwards, a share of `first` from the beginning."""
+    """Yield the indexes below `count` from both ends inwards; a share of `first` comes from the beginning."""
     low, high = 0, count - 1
     owed = first
     while low <= high:
@@ -96,7 +96,7 @@ def edges(count: int, *, first: float = 0.5) -> Iterator[int]:
 
 
 def with_neighbors(indexes: Iterable[int], count: int, around: int = 1) -> Iterator[int]:
-    """Yield each index, and those beside it after it."""
+    """Yield each index, followed by its neighbors."""
     for index in indexes:
         yield index
         for step in range(1, around + 1):
@@ -107,9 +107,9 @@ def with_neighbors(indexes: Iterable[int], count: int, around: int = 1) -> Itera
 
 
 def fill(render: Callable[[int], str], room: int, chars: int, count: CountText) -> str:
-    """Return the longest of some renderings that takes at most `room` tokens, "" if none does.
+    """Return the longest rendering that takes at most `room` tokens; "" if none does.
 
-    `render` makes a text of about as many characters as it is given, at first `chars`.
+    `render` makes a text of about the given number of characters, `chars` at first.
     """
     best, best_tokens = "", -1
     for _ in range(_ATTEMPTS):
@@ -120,7 +120,7 @@ def fill(render: Callable[[int], str], room: int, chars: int, count: CountText) 
         if room * _FULL <= tokens <= room:
             break
         wanted = int(chars * 0.985 * room / max(1, tokens))
-        # nothing more is to be had, or it is all there
+        # no shorter text is possible, or the whole text is included
         if wanted <= 0 or (tokens <= room and wanted <= chars):
             break
         chars = wanted

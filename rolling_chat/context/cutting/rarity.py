@@ -1,9 +1,9 @@
-"""Rarity: how much each row of a text differs from the others, whatever the rows are.
+"""Rate how much each row of a text differs from the others, for any kind of row.
 
-A row is looked at in several ways: its words by position among rows of as many words, its shape, its
-length, and the words that few other rows have. In each way a value counts by how rare it is beyond what is
-usual there: one exception in a column that is always the same counts most, and an id that is different in
-every row counts nothing. No word list and no format is known here.
+A row is compared in several ways: its words by position among rows with the same number of words, its shape,
+its length, and the words that few other rows have. A value counts by how much rarer it is than usual there:
+one exception in a column that is otherwise constant counts most, and an id that differs in every row counts
+nothing. No word list or format is built in.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from collections.abc import Hashable, Mapping, Sequence
 _ALNUM = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256))
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _IN_NAMES = b"_-+.%$@#/\\"
-# what stands between words: all ASCII that is neither alphanumeric nor part of names and numbers
+# characters between words: all ASCII that is neither alphanumeric nor part of names and numbers
 _BETWEEN = bytes(code for code in range(128) if code not in _ALNUM and code not in _IN_NAMES)
 _WORDS = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 _PATH_WORDS = bytes.maketrans(_BETWEEN + b"/\\.", b" " * (len(_BETWEEN) + 3))
 _MIN_COLUMN = 6  # rows from which a column of words is compared
-_MAX_WORDS = 64  # of a row that are compared by position
-_MAX_DIFFERENT = 0.6  # a column in which more values differ tells nothing
-_SAMPLE = 2000  # rows by which that is seen
-_FEW = 40  # different values, such as status codes, are compared as they are; of more numbers only the size
-_NOISE = 0.3  # what is hardly rarer than usual
-_OTHERS = 0.15  # the share at which the lesser ways in which a row is rare count
+_MAX_WORDS = 64  # words of a row that are compared by position
+_MAX_DIFFERENT = 0.6  # a column with a larger share of distinct values says nothing
+_SAMPLE = 2000  # rows that are sampled to find out
+_FEW = 40  # distinct values, such as status codes, compared as they are; of more values, numbers by length
+_NOISE = 0.3  # the gain of a value that is hardly rarer than usual
+_OTHERS = 0.15  # the weight of a row's other gains, beside its largest
 
 
 class Rows:
-    """Hold the rows of a text with their words, their shapes and their rarity."""
+    """The rows of a text with their words, shapes and rarity."""
 
     def __init__(self, rows: Sequence[str], *, paths: bool = False) -> None:
-        """Compare `rows`; `paths` are taken apart at their folders."""
+        """Compare `rows`; `paths` are split at their folders."""
         table = _PATH_WORDS if paths else _WORDS
         encoded = [row.encode("utf-8", "surrogatepass") for row in rows]
         self.words = [row.translate(table).split() for row in encoded]
@@ -78,23 +78,23 @@ class Rows:
                 best[index] = max(best[index], value)
 
     def _rare_words(self) -> list[int]:
-        """Return how many words each row has that hardly any other row has."""
+        """Return for each row the number of its words that hardly any other row has."""
         most = max(1, len(self.words) // 1000)
         few = {word for word in self.names if self.vocabulary[word] <= most}
         return [len(few.intersection(words)) for words in self.words]
 
 
 def _comparable(column: Sequence[bytes]) -> Sequence[bytes]:
-    """Return a column whose numbers are replaced by their lengths, unless it has few values."""
+    """Return the column with all digits equal, so that numbers compare by length, unless values are few."""
     if len(set(column[:: 1 + len(column) // _SAMPLE])) <= _FEW:
         return column
     return b" ".join(column).translate(_DIGITS).split(b" ")
 
 
 def gains(column: Sequence[Hashable]) -> dict[Hashable, float]:
-    """Return how much rarer values are than values of the column on average; only those that are.
+    """Return how much rarer values are than the average value of the column, for those that are.
 
-    In a column of regular values the difference counts whole, in one where all values differ not at all.
+    The difference counts fully in a regular column, and not at all where all values differ.
     """
     total = len(column)
     sample = column[:: 1 + total // _SAMPLE]
@@ -111,13 +111,13 @@ def gains(column: Sequence[Hashable]) -> dict[Hashable, float]:
 
 
 def _beyond(counts: Sequence[int]) -> dict[Hashable, float]:
-    """Return for each count how rare it is to be as high, in the same measure."""
+    """Return for each count how unusually high it is, on the same scale as `gains`."""
     known = Counter(counts)
     total, above = len(counts), 0
     gain: dict[Hashable, float] = {}
     for count in sorted(known, reverse=True):
         above += known[count]
-        # a tail of chances falls off by 1 on average: only what is beyond that is unusual
+        # the logarithm of a random tail falls by 1 on average: only more than that is unusual
         much = math.log(total / above) - 1
         if count and much > _NOISE:
             gain[count] = much
@@ -125,7 +125,7 @@ def _beyond(counts: Sequence[int]) -> dict[Hashable, float]:
 
 
 def patterns(rows: Rows) -> list[int]:
-    """Return for each row the index of the first one of the same pattern: shape and common words alike."""
+    """Return for each row the index of the first row with the same pattern: shape and common words."""
     least = max(2, len(rows.words) // 500)
     common = {word for word in rows.names if rows.vocabulary[word] >= least}
     first: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
@@ -137,7 +137,7 @@ def patterns(rows: Rows) -> list[int]:
 
 
 def by_rarity(rarity: Sequence[float], pattern: Sequence[int]) -> list[int]:
-    """Return the rows that are rare at all, rarest first; the more of a pattern came before, the later."""
+    """Return the rare rows, rarest first; repeated patterns move down with each repetition."""
     seen: Counter[int] = Counter()
     weights: list[tuple[float, int]] = []
     for index, value in enumerate(rarity):

@@ -1,4 +1,4 @@
-"""What is kept of logs, test runs and prose: text that tells what happened, line by line."""
+"""Choose what to keep of logs, test runs and prose: text that reports events line by line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEXT_SECTION = re.compile(r"^={3,} ")
 
 
 def log_layers(lines: Lines) -> list[Layer]:
-    """Keep both ends, what went wrong with its tracebacks, what is rare, and one line of each pattern."""
+    """Keep both ends, errors with their tracebacks, rare lines, and one line of each pattern."""
     alarming = lines.alarming
     return [
         Layer(edges(lines.count, first=0.4), 0.12),
@@ -30,7 +30,7 @@ def log_layers(lines: Lines) -> list[Layer]:
 
 
 def text_layers(lines: Lines) -> list[Layer]:
-    """Keep both ends and what is rare between them."""
+    """Keep both ends and rare lines between them."""
     return [
         Layer(edges(lines.count), 0.2),
         Layer(lines.alarming, 0.15),
@@ -40,7 +40,7 @@ def text_layers(lines: Lines) -> list[Layer]:
 
 
 def test_layers(lines: Lines) -> list[Layer]:
-    """Keep failures whole, the end, which sums up, and what is rare."""
+    """Keep whole failures, the summary at the end, and rare lines."""
     return [
         Layer(edges(lines.count, first=0.2), 0.1),
         Layer(_failures(lines), 0.5),
@@ -69,7 +69,7 @@ def _failures(lines: Lines) -> Iterator[int]:
 
 
 def note_patterns(lines: Lines, chosen: Sequence[int]) -> str:
-    """Say of which lines that are kept there were many more."""
+    """Return a note on which of the kept lines stand for many similar ones."""
     kept, numbers = set(chosen), lines.pieces.numbers
     left = lines.pattern_counts - Counter(lines.pattern[at] for at in chosen)
     said = [f"{many:,} like line {numbers[at]}" for at, many in left.most_common(_MAX_NOTED) if at in kept]
@@ -77,7 +77,7 @@ def note_patterns(lines: Lines, chosen: Sequence[int]) -> str:
 
 
 def note_passes(lines: Lines, chosen: Sequence[int]) -> str:
-    """Say how many lines that tell of a pass were left out."""
+    """Return a note on how many lines about passed tests were left out."""
     passed = len(set(lines.with_any(_PASSED)).difference(chosen))
     return f"left out: {passed:,} lines of passed tests" if passed else ""
 

@@ -1,4 +1,4 @@
-"""What is kept of code and of diffs: the beginning, and what the rest consists of."""
+"""Choose what to keep of code and diffs: the beginning, and an outline of the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIGNATURE = re.compile(
     r"|(?:export\s+)?(?:const|let|var)\s+\w+\s*=\s*(?:async\s*)?(?:\(|function|\w+\s*=>)"
     r"|(?:public|private|protected|static|virtual)\s+[\w<>\[\],\s]+\([^;]*$)"
 )
-# the first words of signatures: what begins otherwise is not matched at all
+# the first words of signatures; lines that begin with another word are not matched at all
 _OPENERS = frozenset(
     b"export default public private protected internal static final abstract async pub unsafe virtual "
     b"override inline extern const sealed open data partial def class function function* func fn struct "
@@ -31,7 +31,7 @@ _FILE_HEAD = re.compile(
 
 
 def code_layers(lines: Lines) -> list[Layer]:
-    """Keep the beginning of what was asked for, what is rare, and the signatures of the rest."""
+    """Keep the beginning of the code, rare lines, and the signatures of the rest."""
     texts = lines.pieces.texts
     signatures = [
         at
@@ -55,7 +55,7 @@ def _outermost_first(lines: Lines, signatures: Sequence[int]) -> list[int]:
 
 
 def diff_layers(lines: Lines) -> list[Layer]:
-    """Keep every file and hunk head, what is rare among the changes, then changes before context."""
+    """Keep file and hunk headers, rare changes, then changes before context."""
     files, hunks, changes = [], [], set()
     for at, text in enumerate(lines.pieces.texts):
         if text.startswith("@@"):
@@ -76,7 +76,7 @@ def diff_layers(lines: Lines) -> list[Layer]:
 
 
 def _by_hunk(hunks: Sequence[int], changes: set[int], count: int) -> Iterator[int]:
-    """Yield the first changes of each hunk, then the next ones of each."""
+    """Yield the first changes of every hunk, then the next ones of every hunk, and so on."""
     ends = [*hunks[1:], count]
     parts = [
         [at for at in range(start + 1, end) if at in changes] for start, end in zip(hunks, ends, strict=False)
