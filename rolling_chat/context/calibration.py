@@ -32,13 +32,13 @@ MAX_PREAMBLE = 2_000
 # The part of a first request's surplus that may be a preamble, ignored when it bounds the ratio of prose.
 _LIKELY_PREAMBLE = 500
 # In a first request of fewer estimated tokens, a preamble may outweigh everything else.
-_MIN_WHOLE_TOKENS = 200
+_MIN_FIRST_REQUEST_TOKENS = 200
 # How many first requests are kept, and how many must agree before they lower a bound.
-_KEPT_WHOLES, _WHOLES_TO_TRUST = 16, 3
+_KEPT_FIRST_REQUESTS, _FIRST_REQUESTS_TO_TRUST = 16, 3
 # First requests whose fixed parts differ by less, in estimated tokens or as a share, describe the same one.
 _NEAR_TOKENS, _NEAR_SHARE = 64, 0.05
 # The smallest share of their estimate that messages or tools are assumed to take in a bound.
-_LEAST_SHARE = 0.5
+_MIN_SHARE = 0.5
 # A smaller group is mostly framing and says nothing about the next thousand tokens.
 _MIN_GROUP_TOKENS = 32
 # The largest of a few ratios is rarely the largest of all: it is raised by this share, divided by the number
@@ -83,16 +83,16 @@ class FixedPart(NamedTuple):
 
     estimated: int
     tokens: int
-    most: int
+    upper: int
 
-    def at(self, estimated: int, ratio: float, bound: float) -> FixedPart:
+    def resized(self, estimated: int, ratio: float, bound: float) -> FixedPart:
         """Return the part for another plain estimate; `ratio` and `bound` apply to the difference."""
-        more = estimated - self.estimated
-        if more < 0:
+        added = estimated - self.estimated
+        if added < 0:
             tokens = math.ceil(self.tokens * estimated / self.estimated)
-            return FixedPart(estimated, tokens, max(tokens, self.most + math.ceil(more * _LEAST_SHARE)))
-        tokens = self.tokens + math.ceil(more * ratio)
-        return FixedPart(estimated, tokens, max(tokens, self.most + math.ceil(more * bound)))
+            return FixedPart(estimated, tokens, max(tokens, self.upper + math.ceil(added * _MIN_SHARE)))
+        tokens = self.tokens + math.ceil(added * ratio)
+        return FixedPart(estimated, tokens, max(tokens, self.upper + math.ceil(added * bound)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,13 @@ class Calibration:
         within = nearest + max(_NEAR_TOKENS, int(estimated * _NEAR_SHARE))
         growth = max(self.bound, bound / estimated)
         near = [
-            part.at(estimated, self.estimate, growth)
+            part.resized(estimated, self.estimate, growth)
             for part in self.fixed
             if abs(part.estimated - estimated) <= within
         ]
-        tokens, most = sorted(part.tokens for part in near)[len(near) // 2], max(part.most for part in near)
-        is_agreed = len(near) >= _WHOLES_TO_TRUST
-        return FixedPart(estimated, tokens, max(tokens, most if is_agreed else max(most, bound)))
+        tokens, upper = sorted(part.tokens for part in near)[len(near) // 2], max(part.upper for part in near)
+        is_agreed = len(near) >= _FIRST_REQUESTS_TO_TRUST
+        return FixedPart(estimated, tokens, max(tokens, upper if is_agreed else max(upper, bound)))
 
     def prior(self, factor: float, prior: float) -> float:
         """Return the factor from an encoding's raw count to the upper bound, for one family."""
@@ -174,13 +174,13 @@ class Measurements:
         replies = self.replies + 1
         if group is not None and group.is_plausible and group.fixed:
             if group.messages <= group.fixed:
-                return replace(self, replies=replies, wholes=(*self.wholes, group)[-_KEPT_WHOLES:])
+                return replace(self, replies=replies, wholes=(*self.wholes, group)[-_KEPT_FIRST_REQUESTS:])
             fixed = self.calibration.fixed_part(group.fixed, group.fixed)
             group = Group(group.messages, group.reported - (fixed.tokens if fixed else group.fixed))
         if group is None or not group.is_plausible or group.estimated < _MIN_GROUP_TOKENS:
             return replace(self, replies=replies)
         groups = (*self.groups, group)[-KEPT_GROUPS:]
-        estimate = _middle(groups)
+        estimate = _median(groups)
         is_near = 1 / _SHAPE_STEP < estimate / self.shape < _SHAPE_STEP
         shape = self.shape if is_near else estimate
         return replace(self, groups=groups, replies=replies, shape=shape)
@@ -197,7 +197,7 @@ class Measurements:
         ratios = [*(group.reported / group.estimated for group in self.groups), *wholes]
         if not ratios:
             return Calibration(replies=self.replies, tries=self.tries)
-        estimate = _middle(self.groups or self._without_preamble)
+        estimate = _median(self.groups or self._without_preamble)
         return Calibration(
             estimate=estimate,
             bound=math.ceil(max(ratios) * (1 + _UNSEEN / len(ratios)) * 100) / 100,
@@ -205,14 +205,14 @@ class Measurements:
             shape=self.shape,
             replies=self.replies,
             fixed=tuple(_fixed_part(whole, estimate) for whole in self.wholes),
-            least=_least(self.groups),
+            least=_min_ratio(self.groups),
             tries=self.tries,
         )
 
     @property
     def _without_preamble(self) -> Sequence[Group]:
         """First requests as evidence about prose while there is no other; only those that raise its ratio."""
-        large = (whole for whole in self.wholes if whole.estimated >= _MIN_WHOLE_TOKENS)
+        large = (whole for whole in self.wholes if whole.estimated >= _MIN_FIRST_REQUEST_TOKENS)
         rest = [Group(one.estimated, max(one.estimated, one.reported - _LIKELY_PREAMBLE)) for one in large]
         return rest or [Group(1, 1)]
 
@@ -240,7 +240,7 @@ class Measurements:
             groups[-KEPT_GROUPS:],
             max(known, replies) if isinstance(replies, int) else known,
             shape if isinstance(shape, float) and MIN_RATIO <= shape <= MAX_RATIO else 1.0,
-            wholes[-_KEPT_WHOLES:],
+            wholes[-_KEPT_FIRST_REQUESTS:],
             max(0, tries) if isinstance(tries, int) else 0,
             data.get("miscounted") is True,
         )
@@ -250,17 +250,17 @@ def _fixed_part(whole: Group, ratio: float) -> FixedPart:
     """Return the fixed part of a first request, given that its messages count at `ratio`."""
     least = max(1, math.ceil(whole.fixed * MIN_RATIO))
     tokens = max(least, whole.reported - math.ceil(whole.messages * ratio))
-    return FixedPart(whole.fixed, tokens, max(tokens, whole.reported - int(whole.messages * _LEAST_SHARE)))
+    return FixedPart(whole.fixed, tokens, max(tokens, whole.reported - int(whole.messages * _MIN_SHARE)))
 
 
-def _least(groups: Sequence[Group]) -> float:
+def _min_ratio(groups: Sequence[Group]) -> float:
     if not groups:
         return 0.0
     smallest = min(group.reported / group.estimated for group in groups)
     return math.floor(smallest / (1 + _UNSEEN / len(groups)) * 100) / 100
 
 
-def _middle(groups: Sequence[Group]) -> float:
+def _median(groups: Sequence[Group]) -> float:
     ratios = sorted(group.reported / group.estimated for group in groups)
     half = len(ratios) // 2
     # not statistics.median: importing it takes a quarter of this package's import time

@@ -41,13 +41,13 @@ def shorten_arguments(
     """
     if is_signed(message) or not message.tool_calls:
         return message
-    calls = tuple(_shorter(call, cap, count, memo, recall) for call in message.tool_calls)
+    calls = tuple(_shorten_call(call, cap, count, memo, recall) for call in message.tool_calls)
     if all(new is old for new, old in zip(calls, message.tool_calls, strict=True)):
         return message
     return replace(message, tool_calls=calls)
 
 
-def _shorter(call: ToolCall, cap: int, count: CountText, memo: CountMemo, recall: str) -> ToolCall:
+def _shorten_call(call: ToolCall, cap: int, count: CountText, memo: CountMemo, recall: str) -> ToolCall:
     arguments = memo.cuts.get(
         call.arguments,
         ("arguments", cap, count, recall),
@@ -72,10 +72,10 @@ def _cut_json(arguments: str, cap: int, count: CountText, memo: CountMemo, recal
 def _cut_values(values: dict[str, Json], cap: int, count: CountText, memo: CountMemo, recall: str) -> str:
     # escaping makes values longer: they may fit the cap as text, exceed it as JSON, and must shrink all the
     # same
-    value_cap, shorter = min(cap, _largest(values, count)), ""
+    value_cap, shorter = min(cap, _max_tokens(values, count)), ""
     for _ in range(_ATTEMPTS):
         shorter = _as_json(
-            {key: _cut(value, value_cap, count, memo, recall) for key, value in values.items()}
+            {key: _cut_value(value, value_cap, count, memo, recall) for key, value in values.items()}
         )
         tokens = count(shorter)
         if tokens <= cap:
@@ -85,15 +85,15 @@ def _cut_values(values: dict[str, Json], cap: int, count: CountText, memo: Count
     return shorter
 
 
-def _largest(value: Json, count: CountText) -> int:
+def _max_tokens(value: Json, count: CountText) -> int:
     """Return the token count of the longest text in `value`."""
     match value:
         case str():
             return count(value)
         case list():
-            return max((_largest(item, count) for item in value), default=0)
+            return max((_max_tokens(item, count) for item in value), default=0)
         case dict():
-            return max((_largest(item, count) for item in value.values()), default=0)
+            return max((_max_tokens(item, count) for item in value.values()), default=0)
         case _:
             return 0
 
@@ -108,14 +108,14 @@ def _as_json(value: Json) -> str:
     return text
 
 
-def _cut(value: Json, cap: int, count: CountText, memo: CountMemo, recall: str) -> Json:
+def _cut_value(value: Json, cap: int, count: CountText, memo: CountMemo, recall: str) -> Json:
     match value:
         case str() if count(value) > cap:
             shorter = truncate_text(value, cap, "head", count, memo, recall=recall)
             return shorter if len(shorter) < len(value) else value
         case list():
-            return [_cut(item, cap, count, memo, recall) for item in value]
+            return [_cut_value(item, cap, count, memo, recall) for item in value]
         case dict():
-            return {key: _cut(item, cap, count, memo, recall) for key, item in value.items()}
+            return {key: _cut_value(item, cap, count, memo, recall) for key, item in value.items()}
         case _:
             return value

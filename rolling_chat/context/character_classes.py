@@ -25,19 +25,21 @@ _KINDS = {
 _KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 # The most common runs come first: white space, and words that end before they could be a blob. Short numbers
 # include the spaces before them.
-_NO_BLOB = r"{1,23}+(?![A-Za-z0-9+/=_-])"
+_NOT_BLOB = r"{1,23}+(?![A-Za-z0-9+/=_-])"
 _RUNS = re.compile(
-    "|".join((_KINDS["number"], _KINDS["blank"], f"[A-Za-z]{_NO_BLOB}", f"[0-9]{_NO_BLOB}", *_KINDS.values()))
+    "|".join(
+        (_KINDS["number"], _KINDS["blank"], f"[A-Za-z]{_NOT_BLOB}", f"[0-9]{_NOT_BLOB}", *_KINDS.values())
+    )
 )
 # A list of runs takes many times the memory of the text, so those of a longer text are iterated.
-_LONG = 1_000_000  # characters
+_LONG_TEXT = 1_000_000  # characters
 
-_NO_WORD = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
+_CONSONANTS = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
 
 
 def count_by_class(text: str) -> int:
     """Estimate the tokens of `text` by character class, in linear time; at most its number of UTF-8 bytes."""
-    runs = _RUNS.findall(text) if len(text) < _LONG else map(re.Match.group, _RUNS.finditer(text))
+    runs = _RUNS.findall(text) if len(text) < _LONG_TEXT else map(re.Match.group, _RUNS.finditer(text))
     total = sum(map(_Weights().__getitem__, runs))
     return min(int(total + 0.999), len(text.encode("utf-8", "surrogatepass")))
 
@@ -55,15 +57,15 @@ class _Weights(dict[str, float]):
 def _weigh(kind: str, length: int, run: str) -> float:
     match kind:
         case "word":
-            return _word(length, run)
+            return _word_weight(length, run)
         case "number":
             return 2.0 if run[1].isdigit() else 3.0  # a space merges with a following word, not with digits
         case "digits":
             return (length + 1) / 2
         case "blank":
-            return _blank(length, run)
+            return _blank_weight(length, run)
         case "marks":
-            return _targets(length, run)
+            return _mark_weight(length, run)
         case "wide":
             return 1.5 * length
         case "blob":
@@ -76,24 +78,24 @@ def _weigh(kind: str, length: int, run: str) -> float:
             return 2.5
 
 
-def _word(length: int, run: str) -> float:
+def _word_weight(length: int, run: str) -> float:
     # camelCase names and capitalized words split into more tokens than prose does
     capitals = sum(map(str.isupper, run)) if not run.islower() else 0
     if capitals > 1:
         return max(1.0, length / 2.2)
-    if length > 5 and _NO_WORD.search(run):
+    if length > 5 and _CONSONANTS.search(run):
         return length / 1.7
     return 1.0 if length <= 4 else 1.0 + (length - 4) / 7
 
 
-def _targets(length: int, run: str) -> float:
+def _mark_weight(length: int, run: str) -> float:
     # a ruler of one repeated character is few tokens; mixed marks are a token each
     if length > 3 and len(set(run)) <= 2:
         return 3 + 0.5 * (length - 3)
     return 1.05 * length
 
 
-def _blank(length: int, run: str) -> float:
+def _blank_weight(length: int, run: str) -> float:
     if length == 1 and run == " ":
         return 0.05  # a single space merges with the word that follows
     newlines = run.count("\n")

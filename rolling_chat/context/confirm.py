@@ -24,11 +24,11 @@ from rolling_chat.context.plan import ContextPlan, SentPrompt
 from rolling_chat.context.tokens import bounding_estimator, count_images
 
 # How far a report may be from the expected count, as a share, if a part of the prompt was counted before...
-_LEAST_SHARE, _MOST_SHARE = 0.6, 1.6
+_MIN_SHARE, _MAX_SHARE = 0.6, 1.6
 # ...and above the bound of what is new, or of a first request; with this many tokens left unexplained.
 _ABOVE_BOUND, _UNEXPLAINED = 1.5, 2_000
 # Two consecutive reports agree if they differ by at most this factor.
-_AGREE = 1.33
+_MAX_DISAGREEMENT = 1.33
 
 
 class Confirmation(NamedTuple):
@@ -52,45 +52,52 @@ def confirm_count(
     if sent is None or reported <= 0:
         return Confirmation(plan, None)
     before = plan.confirmed if plan.confirmed and plan.confirmed.model == sent.model else None
-    fresh = [position for position, item in enumerate(sent.items) if not item.measured]
+    new_positions = [position for position, item in enumerate(sent.items) if not item.measured]
     known = sum(item.tokens for item in sent.items if item.measured)
-    stands = (
+    is_prefix_unchanged = (
         before is not None and before.estimate == sent.fixed_estimate and known + before.fixed == before.total
     )
-    is_repeated = plan.doubted > 0 and 1 / _AGREE <= reported / plan.doubted <= _AGREE
-    prefix = before.total if before and stands else None
+    is_repeated = plan.doubted > 0 and 1 / _MAX_DISAGREEMENT <= reported / plan.doubted <= _MAX_DISAGREEMENT
+    prefix = before.total if before and is_prefix_unchanged else None
     is_believed = is_certain or is_repeated
     if not is_believed and _is_doubtful(sent, reported, prefix, is_first=before is None):
         return Confirmation(replace(plan, doubted=reported), None)
     sizes = [item.tokens for item in sent.items]
-    if before is not None and stands:
-        group = Group(_plain(sent, fresh, memo), reported - before.total)
+    if before is not None and is_prefix_unchanged:
+        group = Group(_plain_count(sent, new_positions, memo), reported - before.total)
         if group.is_plausible:
-            for position, share in zip(fresh, _divided(plan, sent, fresh, group.reported), strict=True):
+            for position, share in zip(
+                new_positions, _distribute(plan, sent, new_positions, group.reported), strict=True
+            ):
                 sizes[position] = share
-            return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
+            return Confirmation(
+                _with_measured_sizes(plan, sent, before.fixed, sizes),
+                _usable_group(sent, new_positions, group),
+            )
     # the prefix differs or was counted differently: the report gives the size of everything
     indexes = range(len(sizes))
-    whole = Group(sent.fixed_estimate + _plain(sent, indexes, memo), reported, sent.fixed_estimate)
+    whole = Group(sent.fixed_estimate + _plain_count(sent, indexes, memo), reported, sent.fixed_estimate)
     if not whole.is_plausible and not is_repeated:
         return Confirmation(plan, None)
     fixed = reported - sum(sizes)
     if before is not None or sum(sizes) > sent.fixed or fixed < MIN_RATIO * sent.fixed:
-        fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
-    measured = _measured(plan, sent, fixed, sizes)
-    return Confirmation(measured, None if before else _telling(sent, indexes, whole))
+        fixed, *sizes = _split_by_weight(reported, [sent.fixed, *sizes])
+    measured = _with_measured_sizes(plan, sent, fixed, sizes)
+    return Confirmation(measured, None if before else _usable_group(sent, indexes, whole))
 
 
-def _divided(plan: ContextPlan, sent: SentPrompt, fresh: Sequence[int], total: int) -> Sequence[int]:
-    """Distribute `total` among the items at `fresh`: replies keep reported sizes, others share the rest."""
-    items = [sent.items[position] for position in fresh]
+def _distribute(
+    plan: ContextPlan, sent: SentPrompt, new_positions: Sequence[int], total: int
+) -> Sequence[int]:
+    """Distribute `total` among the items at `new_positions`: replies keep reported sizes, others share the rest."""
+    items = [sent.items[position] for position in new_positions]
     measured = plan.measured.of(sent.model)
     known = [measured.find_reply(item.index, item.message) for item in items]
     weights = [0 if size is not None else item.tokens for size, item in zip(known, items, strict=True)]
     rest = Group(sum(weights), total - sum(size or 0 for size in known))
     if not rest.is_plausible:
-        return _shares(total, [item.tokens for item in items])
-    shares = _shares(rest.reported, weights)
+        return _split_by_weight(total, [item.tokens for item in items])
+    shares = _split_by_weight(rest.reported, weights)
     return [share if size is None else size for size, share in zip(known, shares, strict=True)]
 
 
@@ -100,16 +107,20 @@ def _is_doubtful(sent: SentPrompt, reported: int, prefix: int | None, *, is_firs
     if is_first:
         # for an unknown tokenizer, even the bound may be far too low
         family = family_of(sent.model)
-        most = (bound + sent.fixed * max(1.0, family.prior / family.factor)) * _ABOVE_BOUND + _UNEXPLAINED
-        return family.name != UNKNOWN.name and reported > most
+        max_reported = (
+            bound + sent.fixed * max(1.0, family.prior / family.factor)
+        ) * _ABOVE_BOUND + _UNEXPLAINED
+        return family.name != UNKNOWN.name and reported > max_reported
     expected = sent.fixed + sum(item.tokens for item in sent.items)
-    is_near = _LEAST_SHARE * expected <= reported <= _MOST_SHARE * expected
+    is_near = _MIN_SHARE * expected <= reported <= _MAX_SHARE * expected
     if is_near or abs(reported - expected) <= _UNEXPLAINED:
         return False
     return prefix is None or not 0 <= reported - prefix <= bound * _ABOVE_BOUND + _UNEXPLAINED
 
 
-def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]) -> ContextPlan:
+def _with_measured_sizes(
+    plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]
+) -> ContextPlan:
     items, measured = [], dict[SizeKey, int]()
     for item, size in zip(sent.items, sizes, strict=True):
         is_same = item.measured and item.tokens == size
@@ -125,22 +136,22 @@ def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[i
     return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None, doubted=0)
 
 
-def _telling(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | None:
+def _usable_group(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | None:
     """Return the group, or None if it contains images, of which only a ceiling is known."""
     return None if any(count_images(sent.items[position].message) for position in indexes) else group
 
 
-def _plain(sent: SentPrompt, indexes: Sequence[int], memo: CountMemo | None) -> int:
+def _plain_count(sent: SentPrompt, indexes: Sequence[int], memo: CountMemo | None) -> int:
     estimator = bounding_estimator(sent.model, memo=memo)
     return sum(estimator.count_message(sent.items[position].message) for position in indexes)
 
 
-def _shares(total: int, weights: Sequence[int]) -> list[int]:
+def _split_by_weight(total: int, weights: Sequence[int]) -> list[int]:
     """Split `total` into integers in proportion to `weights`; they add up to `total`."""
-    whole, shares, so_far, given = max(1, sum(weights)), [], 0, 0
+    whole, shares, cumulative, assigned = max(1, sum(weights)), [], 0, 0
     for weight in weights:
-        so_far += weight
-        share = total * so_far // whole - given
+        cumulative += weight
+        share = total * cumulative // whole - assigned
         shares.append(share)
-        given += share
+        assigned += share
     return shares

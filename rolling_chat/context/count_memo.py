@@ -25,7 +25,7 @@ class CountMemo:
         self._texts: TextMemo[int] = TextMemo()
         self._counts: dict[str, dict[int, _Count]] = {}  # by name and by the identity of the message
         self._new: set[int] = set()  # identities of messages
-        self._forget = _forgetting(self)
+        self._forget = _forget_callback(self)
 
     def count_text(self, text: str, count: CountText) -> int:
         """Return the count of a text by `count`, which must not reference the memo itself."""
@@ -92,7 +92,7 @@ class _Count(weakref.ref[Message]):
 _NO_COUNTS: Mapping[int, _Count] = {}
 
 
-def _forgetting(memo: CountMemo) -> Callable[[weakref.ref[Message]], None]:
+def _forget_callback(memo: CountMemo) -> Callable[[weakref.ref[Message]], None]:
     """Return a callback that removes the count of a collected message; it references the memo weakly."""
     memo_reference = weakref.ref(memo)
     kind = _Count  # at interpreter exit, messages may outlive this module's globals

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Published:
+class _PublishedEncoding:
     """An encoding as published by OpenAI: the file with its tokens, and the pattern that splits a text.
 
     tiktoken names a file by the SHA-1 of its URL.
@@ -46,12 +46,12 @@ _O200K_PATTERN = (
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _PUBLISHED = {
-    "cl100k_base": _Published(
+    "cl100k_base": _PublishedEncoding(
         "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
         "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
         _CL100K_PATTERN,
     ),
-    "o200k_base": _Published(
+    "o200k_base": _PublishedEncoding(
         "fb374d419588a4632f3f557e76b4b70aebbca790",
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
         _O200K_PATTERN,
@@ -75,7 +75,7 @@ def find_encoding(name: str) -> Encoding | None:
 
 def has_encoding(name: str) -> bool:
     """Return whether the file of the encoding `name` is on this machine, without loading it."""
-    return bool(_contents(name))
+    return bool(_read_published(name))
 
 
 def count_encoded(encoding: Encoding, text: str) -> int:
@@ -88,7 +88,7 @@ def count_encoded(encoding: Encoding, text: str) -> int:
 
 @cache
 def _encoding(name: str) -> Encoding | None:
-    contents = _contents(name)
+    contents = _read_published(name)
     if not contents:
         return None
     try:
@@ -107,13 +107,13 @@ def _ranks(contents: bytes) -> dict[bytes, int]:
     """Parse a published file: each line is a base64 token and its rank, which equals the line number."""
     ranks: dict[bytes, int] = {}
     lines, numbers = io.BytesIO(contents), itertools.count()
-    while some := lines.read(_BYTES_AT_ONCE):
-        tokens = (some + lines.readline()).split()[::2]
+    while chunk := lines.read(_BYTES_AT_ONCE):
+        tokens = (chunk + lines.readline()).split()[::2]
         ranks.update(zip(map(a2b_base64, tokens), numbers, strict=False))
     return ranks
 
 
-def _contents(name: str) -> bytes:
+def _read_published(name: str) -> bytes:
     """Read the file of an encoding; empty if there is no file that matches the published one."""
     published = _PUBLISHED.get(name)
     if published is None:

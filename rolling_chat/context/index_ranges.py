@@ -68,17 +68,17 @@ class IndexRanges:
 
     def of(self, layer: str) -> int:
         """Return how many indexes `layer` omitted."""
-        return sum(stop - start for start, stop, taker in self.parts if taker == layer)
+        return sum(stop - start for start, stop, owner in self.parts if owner == layer)
 
     def relabeled(self, first: int, end: int, layer: str) -> IndexRanges:
         """Return the same indexes, with those from `first` to `end` reassigned to `layer`."""
         parts: list[Range] = []
-        for start, stop, taker in self.parts:
+        for start, stop, owner in self.parts:
             inside = max(start, first), min(stop, end)
             if inside[0] >= inside[1]:
-                parts.append((start, stop, taker))
+                parts.append((start, stop, owner))
                 continue
-            cut = ((start, inside[0], taker), (*inside, layer), (inside[1], stop, taker))
+            cut = ((start, inside[0], owner), (*inside, layer), (inside[1], stop, owner))
             parts += (part for part in cut if part[0] < part[1])
         return IndexRanges(tuple(_joined(parts)))
 
@@ -86,12 +86,12 @@ class IndexRanges:
         """Return the ranges without `indexes`."""
         if not any(index in self for index in indexes):
             return self
-        left = ((index, index + 1, layer) for index, layer in self if index not in indexes)
-        return IndexRanges(tuple(_joined(left)))
+        kept = ((index, index + 1, layer) for index, layer in self if index not in indexes)
+        return IndexRanges(tuple(_joined(kept)))
 
-    def add(self, taken: Iterable[tuple[int, str]]) -> IndexRanges:
+    def add(self, pairs: Iterable[tuple[int, str]]) -> IndexRanges:
         """Return the ranges with new `(index, layer)` pairs, none of which may be included yet."""
-        fresh = [(index, index + 1, layer) for index, layer in taken]
+        fresh = [(index, index + 1, layer) for index, layer in pairs]
         if not fresh:
             return self
         return IndexRanges(tuple(_joined(sorted((*self.parts, *fresh)))))

@@ -9,7 +9,7 @@ from enum import IntEnum
 _MAX_NAME = 100  # characters
 _MIN_DIGITS = 3  # of a number that is meaningful by itself
 # a longer word of only letters and digits is a hash, a key or encoded data
-_MAX_RANDOM = 24
+_MAX_WORD = 24
 
 # Letters of the alphabets in which names are written: Latin, Greek, Cyrillic. Scripts without spaces are
 # excluded, or a path in a Chinese sentence would never end.
@@ -67,7 +67,7 @@ def kind_of(name: str) -> Kind | None:
         digits = sum(map(str.isdigit, name))
         is_number = _NUMBER.fullmatch(name) or _GROUPED_NUMBER.fullmatch(name)
         return Kind.NUMBER if is_number and digits >= _MIN_DIGITS else None
-    if len(name) > _MAX_RANDOM and has_digit and name.isalnum():
+    if len(name) > _MAX_WORD and has_digit and name.isalnum():
         return None
     if "/" in name:
         return Kind.PATH if any(len(part) > 1 for part in name.split("/")) else None

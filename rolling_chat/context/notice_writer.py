@@ -34,56 +34,56 @@ class NoticeWriter:
 
     inputs: PromptInputs
     walked: Walked
-    tells_names: bool = True
-    tells_todo: bool = True
-    tells_notes: bool = True
-    keeps_room: bool = True
+    shows_names: bool = True
+    shows_todo: bool = True
+    shows_notes: bool = True
+    reserves_room: bool = True
 
-    def with_spare_room(self) -> NoticeWriter | None:
+    def without_reserved_room(self) -> NoticeWriter | None:
         """Return a writer that reserves no room for names; None if this one reserves none."""
-        if self.keeps_room and self.tells_names and self.inputs.config.omitted_names:
-            return replace(self, keeps_room=False)
+        if self.reserves_room and self.shows_names and self.inputs.config.omitted_names:
+            return replace(self, reserves_room=False)
         return None
 
-    def with_less(self) -> Iterator[NoticeWriter]:
+    def shorter_versions(self) -> Iterator[NoticeWriter]:
         """Yield writers of shorter and shorter notices, to be tried if nothing else helps."""
-        less = self
+        writer = self
         if self.inputs.config.omitted_names:
-            less = replace(less, tells_names=False)
-            yield less
+            writer = replace(writer, shows_names=False)
+            yield writer
         if self.walked.index.todo >= 0:
-            less = replace(less, tells_todo=False)
-            yield less
+            writer = replace(writer, shows_todo=False)
+            yield writer
         if self._notes:
-            yield replace(less, tells_notes=False)
+            yield replace(writer, shows_notes=False)
 
     def notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
         """Return the notice for these decisions."""
-        recall, unsaid = self.inputs.config.recall, untold_parts(decisions, summary)
-        todo, told = self._list_at(decisions.carried), decisions.told
-        if not unsaid:
+        recall, parts = self.inputs.config.recall, unsummarized_parts(decisions, summary)
+        todo, told = self._todo_at(decisions.todo_index), decisions.told
+        if not parts:
             return SystemNotice(summary=summary, recall=recall, todo=todo, told=told)
-        count = sum(stop - start for start, stop, _ in unsaid)
-        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall, todo, told)
+        count = sum(stop - start for start, stop, _ in parts)
+        return SystemNotice(count, parts[0][0], parts[-1][1] - 1, summary, recall, todo, told)
 
     def budget(self, decisions: Decisions, summary: Summary | None) -> Budget:
         """Return the division of the window for the longest notice that new decisions could cause."""
         notice, sizes = self.notice(decisions, summary), self.inputs.sizes
-        lists = (notice.todo, self._list_at(self.walked.index.todo))
-        notes, spare = self._most_notes
+        lists = (notice.todo, self._todo_at(self.walked.index.todo))
+        notes, spare = self._longest_notes
         told = Told(notes=notes, free=0 if self.inputs.config.room else -1)
         longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), told)
         budget = sizes.budget(longest.added_to(self.inputs.system))
-        most = budget.system + spare + (self._most_names(budget) if self.keeps_room else 0)
+        system = budget.system + spare + (self._names_room(budget) if self.reserves_room else 0)
         # under other settings, the notice may have contained more than it could contain now
-        now = replace(notice, told=notice.told.with_only(notes=self.tells_notes, names=self.tells_names))
-        return replace(budget, system=max(most, sizes.budget(now.added_to(self.inputs.system)).system))
+        now = replace(notice, told=notice.told.with_only(notes=self.shows_notes, names=self.shows_names))
+        return replace(budget, system=max(system, sizes.budget(now.added_to(self.inputs.system)).system))
 
     def spare(self, decisions: Decisions, summary: Summary | None) -> int:
         """Return how much more room there is if nothing new is decided, in tokens."""
         return self._budget_with(decisions, summary).available - self.budget(decisions, summary).available
 
-    def carrying(self, turns: Turns, decisions: Decisions) -> Decisions:
+    def with_lists(self, turns: Turns, decisions: Decisions) -> Decisions:
         """Return decisions with the to-do list and the notes for the notice.
 
         `turns` are the items that are sent. The notice contains the newest list and notes whose calls are not
@@ -91,22 +91,22 @@ class NoticeWriter:
         so that the beginning of the prompt does not change.
         """
         before, plan = self.walked.before, self.inputs.given_plan
-        decisions = replace(decisions, carried=self._carried(decisions), told=before.told)
+        decisions = replace(decisions, todo_index=self._todo_index(decisions), told=before.told)
         pins = plan.pins if plan is not None else NO_PINS
         is_same = (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments)
-        if is_same and pins == self.inputs.pins and self.tells_notes:
+        if is_same and pins == self.inputs.pins and self.shows_notes:
             return decisions
-        notes, untold = self._told_notes(turns, decisions)
+        notes, untold = self._choose_notes(turns, decisions)
         return replace(decisions, told=replace(before.told, notes=notes, untold=untold))
 
-    def telling(
+    def with_contents(
         self, turns: Turns, decisions: Decisions, summary: Summary | None, *, is_trim: bool
     ) -> Decisions:
         """Return decisions with the full notice; names and room are updated only if it changes anyway."""
         before, plan = self.walked.before, self.inputs.plan
-        decisions = self.carrying(turns, decisions)
-        is_new = not decisions.takes_as(before) if is_trim else decisions.omitted != before.omitted
-        is_new |= bool(before.told.names) and not self.tells_names
+        decisions = self.with_lists(turns, decisions)
+        is_new = not decisions.decides_like(before) if is_trim else decisions.omitted != before.omitted
+        is_new |= bool(before.told.names) and not self.shows_names
         if not is_new and summary == (plan.summary if plan is not None else None):
             return decisions
         has_room = self.inputs.config.room
@@ -114,7 +114,7 @@ class NoticeWriter:
         decisions = self._with_names(turns, replace(decisions, told=told), summary)
         if not has_room:
             return decisions
-        free = self._free(turns, self._budget_with(decisions, summary))
+        free = self._free_tokens(turns, self._budget_with(decisions, summary))
         return replace(decisions, told=replace(decisions.told, free=free))
 
     def _budget_with(self, decisions: Decisions, summary: Summary | None) -> Budget:
@@ -140,9 +140,9 @@ class NoticeWriter:
         return [note for note in (*told.notes, *told.untold) if note.text]
 
     @cached_property
-    def _most_notes(self) -> tuple[tuple[Note, ...], int]:
+    def _longest_notes(self) -> tuple[tuple[Note, ...], int]:
         """The longest set of notes that may be shown, and how many tokens longer another set might be."""
-        if not self.tells_notes or not self._notes:
+        if not self.shows_notes or not self._notes:
             return (), 0
         notes = self._within_cap(tuple(self._notes.values()))
         if len(notes) == len(self._notes):
@@ -150,7 +150,7 @@ class NoticeWriter:
         taken = self.inputs.sizes.cutting(Told(notes=notes).notes_block)
         return notes, max_notes_tokens(self.inputs.window) - taken
 
-    def _told_notes(self, turns: Turns, decisions: Decisions) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    def _choose_notes(self, turns: Turns, decisions: Decisions) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
         """Return the notes to show, because the sent messages lack them or differ, and those kept hidden."""
         notes = self._notes.values()
         if not notes:
@@ -160,7 +160,7 @@ class NoticeWriter:
         due = [note for note in notes if note.by_user or note.key.index not in sent]
         due = [note for note in due if note.text or note.key.index in sent]
         told = self._within_cap([note for note in due if note.key.index not in excluded])
-        if not self.tells_notes:
+        if not self.shows_notes:
             told = ()
         return told, tuple(note for note in due if note not in told)
 
@@ -173,29 +173,29 @@ class NoticeWriter:
 
     # -- names and room
 
-    def _most_names(self, budget: Budget) -> int:
+    def _names_room(self, budget: Budget) -> int:
         """Return the room for names, in tokens."""
-        return int(self.inputs.config.omitted_names * max(0, budget.history)) if self.tells_names else 0
+        return int(self.inputs.config.omitted_names * max(0, budget.history)) if self.shows_names else 0
 
     def _with_names(self, turns: Turns, decisions: Decisions, summary: Summary | None) -> Decisions:
         """Add names that occur only in omitted material, as many as there is room for."""
         budget, sizes = self._budget_with(decisions, summary), self.inputs.sizes
         sent = sum(item.bound for turn in turns for item in turn)
-        most = min(self._most_names(budget), budget.available - sent)
-        if most <= 0:
+        max_tokens = min(self._names_room(budget), budget.available - sent)
+        if max_tokens <= 0:
             return decisions
         ranked = self._ranked_names(turns, self.notice(decisions, summary).added_to(self.inputs.system))
-        names = names_within(ranked, most, sizes.cutting)
+        names = names_within(ranked, max_tokens, sizes.cutting)
         while names:
             named = replace(decisions, told=replace(decisions.told, names=names))
-            if self._budget_with(named, summary).system <= budget.system + most:
+            if self._budget_with(named, summary).system <= budget.system + max_tokens:
                 return named
             names = names[: len(names) * 9 // 10]
         return decisions
 
     def _ranked_names(self, turns: Turns, system: Message | None) -> list[OmittedName]:
         kept = {item.index: item for turn in turns for item in turn}
-        left = (
+        omitted = (
             (item.index, item.normalized.message)
             for item in self.walked.items
             if item.index >= 0
@@ -204,9 +204,9 @@ class NoticeWriter:
         )
         sent = [item.message for turn in turns for item in turn]
         sent = [system, *sent] if system is not None else sent
-        return rank_names(left, sent, self.walked.before.told.names, len(self.inputs.given))
+        return rank_names(omitted, sent, self.walked.before.told.names, len(self.inputs.given))
 
-    def _free(self, turns: Turns, budget: Budget) -> int:
+    def _free_tokens(self, turns: Turns, budget: Budget) -> int:
         """Return how many tokens are free before the next trim."""
         sent = sum(item.bound for turn in turns for item in turn)
         free, cap = budget.available - sent, budget.history_cap
@@ -216,20 +216,20 @@ class NoticeWriter:
 
     # -- the to-do list
 
-    def _carried(self, decisions: Decisions) -> int:
+    def _todo_index(self, decisions: Decisions) -> int:
         """Return the index of the call whose to-do list the notice shows; -1 for none."""
         before, todo = self.walked.before, self.walked.index.todo
-        if not self.tells_todo or todo < 0:
+        if not self.shows_todo or todo < 0:
             return -1
         if (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments):
-            return before.carried
+            return before.todo_index
         if todo in decisions.omitted or todo in decisions.arguments:
             return todo
-        return before.carried if decisions.omitted == before.omitted else -1
+        return before.todo_index if decisions.omitted == before.omitted else -1
 
-    def _list_at(self, index: int) -> str:
+    def _todo_at(self, index: int) -> str:
         """Return the to-do list set by the message at `index`; empty if there is none."""
-        if not self.tells_todo or not 0 <= index < len(self.inputs.given):
+        if not self.shows_todo or not 0 <= index < len(self.inputs.given):
             return ""
         given = self.inputs.given[index]
         todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
@@ -239,7 +239,7 @@ class NoticeWriter:
         return first_lines(todo.text if count(todo.text) <= cap else todo.open_text, cap, count)
 
 
-def untold_parts(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
+def unsummarized_parts(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
     """Return the omitted parts of the branch that `summary` does not cover."""
-    is_told = summary is not None and bool(summary.text)
-    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]
+    is_shown = summary is not None and bool(summary.text)
+    return [part for part in decisions.omitted.parts if not (is_shown and part[2] == SUMMARIZED)]

@@ -22,16 +22,16 @@ from rolling_chat.redaction import is_secret_name, redact
 
 # Only both ends of a longer message are read: the search for names handles about 5 MB a second.
 _MAX_READ = 200_000  # characters
-_NEAR = 4  # newest model messages that, with the request, define the current work
-_BEFORE = 80  # characters before a name that may reveal that it is a secret
-_ENOUGH = 0.97  # of the room; the rest has no space for a name
+_RECENT_REPLIES = 4  # newest model messages that, with the request, define the current work
+_CHARS_BEFORE = 80  # characters before a name that may reveal that it is a secret
+_FULL_SHARE = 0.97  # of the room; the rest has no space for a name
 # What each sign is worth, in hundredths, as stored in the plan for later rankings.
 _BY_MODEL, _RELATED, _DOUBLED, _NUMBER = 100, 100, 50, -50
 _ASSIGNED = re.compile(r"([\w.-]+)[\"']?\s*[:=]\s*[\"']?$")
 
 
 @dataclass(slots=True)
-class _Found:
+class _Candidate:
     """A name in omitted messages: its kind, the last message with it, and evidence that it matters."""
 
     kind: Kind
@@ -51,39 +51,39 @@ class _Found:
 
 
 def rank_names(
-    left: Iterable[tuple[int, Message]],
+    omitted: Iterable[tuple[int, Message]],
     sent: Sequence[Message],
     known: Iterable[OmittedName],
     seen: int,
 ) -> list[OmittedName]:
     """Return the names that occur only in omitted messages, likeliest needed first.
 
-    `left` are newly omitted messages, oldest first, each with its index; `known` are the names listed so far,
+    `omitted` are newly omitted messages, oldest first, each with its index; `known` are the names listed so far,
     from messages omitted earlier; `sent` is everything in the prompt. `seen` is the length of the branch.
     """
-    here = _names_in_prompt(sent)
+    in_prompt = _names_in_prompt(sent)
     texts: dict[int, str] = {}
-    found = _find(left, here, _near(sent), texts)
-    names = {name.name: name for name in known if name.name not in here}
-    for name, one in found.items():
+    candidates = _find_candidates(omitted, in_prompt, _current_names(sent), texts)
+    names = {name.name: name for name in known if name.name not in in_prompt}
+    for name, candidate in candidates.items():
         earlier = names.get(name)
-        worth = max(one.worth, earlier.worth) if earlier is not None else one.worth
-        names[name] = OmittedName(one.index, name, worth)
+        worth = max(candidate.worth, earlier.worth) if earlier is not None else candidate.worth
+        names[name] = OmittedName(candidate.index, name, worth)
     ranked = sorted(names.values(), key=lambda name: (-_rank(name, seen), -name.index, name.name))
     return [name for name in ranked if not _is_secret(name, texts.get(name.index, ""))]
 
 
-def names_within(names: Iterable[OmittedName], most: int, count: CountText) -> tuple[OmittedName, ...]:
+def names_within(names: Iterable[OmittedName], max_tokens: int, count: CountText) -> tuple[OmittedName, ...]:
     """Return the names that fit in `max_tokens`, in their order; each message's id is counted too.
 
     A name that is part of an earlier one is skipped.
     """
     kept: list[OmittedName] = []
     named: set[int] = set()
-    said: set[str] = set()
-    room = most - count(NAMES_HEAD) - 2
+    listed_parts: set[str] = set()
+    room = max_tokens - count(NAMES_HEAD) - 2
     for name in names:
-        if name.name in said:
+        if name.name in listed_parts:
             continue
         cost = count(f", {name.name}")
         if name.index not in named:
@@ -91,9 +91,9 @@ def names_within(names: Iterable[OmittedName], most: int, count: CountText) -> t
         if cost <= room:
             kept.append(name)
             named.add(name.index)
-            said.update(_parts(name.name))
+            listed_parts.update(_parts(name.name))
             room -= cost
-        elif room < (1 - _ENOUGH) * most:
+        elif room < (1 - _FULL_SHARE) * max_tokens:
             break
     return tuple(kept)
 
@@ -102,23 +102,23 @@ def _rank(name: OmittedName, seen: int) -> float:
     return name.worth - _DOUBLED * math.log2(max(1, seen - name.index))
 
 
-def _find(
-    left: Iterable[tuple[int, Message]], here: Set[str], near: Set[str], texts: dict[int, str]
-) -> dict[str, _Found]:
+def _find_candidates(
+    omitted: Iterable[tuple[int, Message]], in_prompt: Set[str], current: Set[str], texts: dict[int, str]
+) -> dict[str, _Candidate]:
     """Return the names that are in omitted messages but not in the prompt; add the texts read to `texts`."""
-    found: dict[str, _Found] = {}
-    for index, message in left:
+    candidates: dict[str, _Candidate] = {}
+    for index, message in omitted:
         texts[index] = text = _readable(message)
         names = dict(names_in(text))
-        related = sum(name in near for name in names) / max(1, len(names))
+        related = sum(name in current for name in names) / max(1, len(names))
         for name, kind in names.items():
-            if name in here:
+            if name in in_prompt:
                 continue
-            one = found.setdefault(name, _Found(kind, index))
-            one.index, one.messages = index, one.messages + 1
-            one.is_by_model |= message.role == "assistant"
-            one.related = max(one.related, related)
-    return found
+            candidate = candidates.setdefault(name, _Candidate(kind, index))
+            candidate.index, candidate.messages = index, candidate.messages + 1
+            candidate.is_by_model |= message.role == "assistant"
+            candidate.related = max(candidate.related, related)
+    return candidates
 
 
 def _names_in_prompt(sent: Iterable[Message]) -> set[str]:
@@ -141,12 +141,12 @@ def _parts(name: str) -> Iterator[str]:
         yield from (".".join(parts[:end]) for end in range(2, len(parts)))
 
 
-def _near(sent: Sequence[Message]) -> set[str]:
+def _current_names(sent: Sequence[Message]) -> set[str]:
     """Return the names in the newest request and in the model's newest messages."""
     request = next((one for one in reversed(sent) if one.role == "user"), None)
-    replies = [one for one in sent if one.role == "assistant"][-_NEAR:]
-    near = replies if request is None else [request, *replies]
-    return {name for message in near for name, _ in names_in(_readable(message))}
+    replies = [one for one in sent if one.role == "assistant"][-_RECENT_REPLIES:]
+    current = replies if request is None else [request, *replies]
+    return {name for message in current for name, _ in names_in(_readable(message))}
 
 
 def _readable(message: Message) -> str:
@@ -159,7 +159,7 @@ def _readable(message: Message) -> str:
 def _is_secret(name: OmittedName, text: str) -> bool:
     """Return whether a name is a secret by its form, or by the text before it in its message."""
     at = text.find(name.name)
-    before = text[max(0, at - _BEFORE) : at] if at >= 0 else ""
+    before = text[max(0, at - _CHARS_BEFORE) : at] if at >= 0 else ""
     before = before.rpartition("\n")[2]
     if name.name not in redact(before + name.name):
         return True

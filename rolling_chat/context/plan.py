@@ -46,7 +46,7 @@ class PlanIndex:
     todo: int = -1  # the index of the newest call that sets a to-do list
     unseen: int = 0  # messages below this index were not read, because none could be omitted
 
-    def holds(
+    def is_valid_for(
         self,
         messages: Sequence[Message | JsonObject],
         model: str | None,
@@ -157,7 +157,7 @@ class ContextPlan:
             "reasons": {str(index): why for index, why in sorted(decisions.masked.items()) if why != OLDER},
             "arguments": sorted(decisions.arguments),
             "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
-            "carried": decisions.carried,
+            "carried": decisions.todo_index,
             "told": decisions.told.to_json(),
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),

@@ -16,13 +16,13 @@ from rolling_chat.context.prompt_assembly import AssembledPrompt, assemble, mess
 from rolling_chat.context.prompt_decisions import decide
 from rolling_chat.context.prompt_walk import PromptInputs, walk
 from rolling_chat.context.report import PromptReport
-from rolling_chat.context.report_builder import draw_report
+from rolling_chat.context.report_builder import build_report
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import JsonObject, Message
 
 # The smallest count of any tokenizer, as a share of our best estimate (o200k for emoji: 0.72).
-_LEAST_SHARE = 0.7
+_MIN_COUNT_SHARE = 0.7
 
 
 class FinalPrompt(NamedTuple):
@@ -99,7 +99,7 @@ def _last_resorts(config: ContextConfig, refused: PromptReport) -> Iterator[Cont
         yield from with_smaller_reserves(config, refused.window)
     if refused.unproven:
         least = min(config.reserved_output_tokens, SMALLEST_RESERVE)
-        share = config.unproven_share * _LEAST_SHARE
+        share = config.unproven_share * _MIN_COUNT_SHARE
         yield replace(config, reserved_output_tokens=least, safety_margin=0.0, unproven_share=share)
 
 
@@ -122,7 +122,7 @@ def _build(inputs: PromptInputs) -> FinalPrompt:
     """Walk the branch, decide, assemble; refuse a prompt that does not fit."""
     walked = walk(inputs)
     assembled = assemble(inputs, walked, decide(inputs, walked))
-    report = draw_report(assembled, inputs.sizes)
+    report = build_report(assembled, inputs.sizes)
     if not report.within_budget and not inputs.is_settled:
         plan = inputs.given_plan if inputs.config.enabled else next_plan(inputs, walked, assembled)
         raise _overflow(inputs, assembled, report, plan)

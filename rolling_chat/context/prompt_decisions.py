@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from rolling_chat.context.notice_writer import NoticeWriter, untold_parts
+from rolling_chat.context.notice_writer import NoticeWriter, unsummarized_parts
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
 from rolling_chat.context.prompt_walk import PromptInputs, Walked
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
@@ -14,7 +14,7 @@ from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
 
 # How many tokens of messages may be omitted to make room for one token of names.
-_WORTH_OF_NAMES = 2
+_MAX_TOKENS_PER_NAME_TOKEN = 2
 
 
 class Outcome(NamedTuple):
@@ -27,15 +27,15 @@ class Outcome(NamedTuple):
 
 def decide(inputs: PromptInputs, walked: Walked) -> Outcome:
     """Make the decisions needed for the prompt to fit; none if it fits already."""
-    return _Deciding(inputs, walked).run()
+    return _Decider(inputs, walked).run()
 
 
-class _Deciding:
+class _Decider:
     """The decision process for one prompt."""
 
     def __init__(self, inputs: PromptInputs, walked: Walked) -> None:
         self._inputs = inputs
-        self._given_decisions, self._before = walked.before, walked.base
+        self._plan_decisions, self._before = walked.before, walked.base
         self._task = walked.index.task
         self._turns = walked.turns
         self._writer = NoticeWriter(inputs, walked)
@@ -50,60 +50,61 @@ class _Deciding:
         ready, trimmer = active, self._trimmer(active)
         if inputs.ready is not None and inputs.ready.is_newer_than(active):
             ready = inputs.ready
-            if self._comes_in(ready, active):
-                active = next(self._shorter(ready))
+            if self._is_activated(ready, active):
+                active = next(self._shortened_versions(ready))
                 trimmer = self._trimmer(active)
         early = (
             plan is not None
             and plan.is_cold
             and self._is_over(trimmer, active, inputs.config.usage_threshold)
         )
-        is_trim = early or self._has_omitted or self._is_over(trimmer, active)
+        is_trim = early or self._has_unread_omissions or self._is_over(trimmer, active)
         if is_trim:
             trimmer, active = self._trim(ready, early=early)
-        turns, decisions = trimmer.turns, _relabeled(trimmer.decisions, active)
-        decisions = self._writer.telling(turns, decisions, active, is_trim=is_trim)
+        turns, decisions = trimmer.turns, _attributed(trimmer.decisions, active)
+        decisions = self._writer.with_contents(turns, decisions, active, is_trim=is_trim)
         return Outcome(decisions, turns, self._writer.notice(decisions, active))
 
     @property
-    def _has_omitted(self) -> bool:
+    def _has_unread_omissions(self) -> bool:
         """Whether messages were omitted before they were read."""
-        return self._before is not self._given_decisions
+        return self._before is not self._plan_decisions
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with the available summary; if nothing else helps, drop it and other parts of the notice."""
-        trimmer, summary = self._trim_worth_its_names(ready, early=early)
-        for writer in self._writer.with_less():
+        trimmer, summary = self._trim_with_names(ready, early=early)
+        for writer in self._writer.shorter_versions():
             if trimmer.fits:
                 break
             self._writer = writer
-            trimmer, summary = self._trim_telling(ready, early=early)
+            trimmer, summary = self._trim_with_summary(ready, early=early)
         return trimmer, summary
 
-    def _trim_worth_its_names(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
+    def _trim_with_names(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with room reserved for names, unless that would omit far more than the names are worth.
 
         Calls, pictures and reasoning are omitted whole, however small the excess.
         """
-        writer, sparing = self._writer, self._writer.with_spare_room()
-        trimmer, summary = self._trim_telling(ready, early=early)
-        if sparing is None or not trimmer.fits:
+        writer, unreserved = self._writer, self._writer.without_reserved_room()
+        trimmer, summary = self._trim_with_summary(ready, early=early)
+        if unreserved is None or not trimmer.fits:
             return trimmer, summary
         room = (
-            sparing.budget(self._before, summary).available - writer.budget(self._before, summary).available
+            unreserved.budget(self._before, summary).available
+            - writer.budget(self._before, summary).available
         )
         if trimmer.unused <= room:
             return trimmer, summary
-        self._writer = sparing
-        other, other_summary = self._trim_telling(ready, early=early)
-        if other.fits and other.size - trimmer.size > _WORTH_OF_NAMES * room:
+        self._writer = unreserved
+        other, other_summary = self._trim_with_summary(ready, early=early)
+        if other.fits and other.size - trimmer.size > _MAX_TOKENS_PER_NAME_TOKEN * room:
             return other, other_summary
         self._writer = writer
         return trimmer, summary
 
-    def _trim_telling(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
+    def _trim_with_summary(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with the writer's notice and as much of the summary as there is room for."""
-        for summary in self._shorter(ready):
+        for summary in self._shortened_versions(ready):
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
             if self._masks_exactly:
@@ -116,7 +117,7 @@ class _Deciding:
 
     def _trimmer(self, summary: Summary | None) -> Trimmer:
         """Return a trimmer for the prompt with `summary`, which replaces the turns that it covers."""
-        inputs, before = self._inputs, _relabeled(self._before, summary)
+        inputs, before = self._inputs, _attributed(self._before, summary)
         budget = self._writer.budget(before, summary)
         pinned = inputs.pin_effects.pinned
         trimmer = Trimmer(self._turns, budget, inputs.sizes, before, task=self._task, pinned=pinned)
@@ -127,22 +128,22 @@ class _Deciding:
         return trimmer
 
     def _is_over(self, trimmer: Trimmer, summary: Summary | None, share: float = 1.0) -> bool:
-        """Return whether `share` of the limits is exceeded, with the notice that no new decision needs."""
+        """Return whether `share` of the limits is exceeded, without the room kept for a longer notice."""
         if not trimmer.is_over(share):
             return False
-        decisions = self._writer.carrying(trimmer.turns, trimmer.decisions)
+        decisions = self._writer.with_lists(trimmer.turns, trimmer.decisions)
         return trimmer.is_over(share, spare=int(share * self._writer.spare(decisions, summary)))
 
-    def _comes_in(self, ready: Summary, active: Summary | None) -> bool:
+    def _is_activated(self, ready: Summary, active: Summary | None) -> bool:
         """Return whether the available summary becomes active now, as for covering an unreported omission."""
-        untold = untold_parts(_relabeled(self._before, active), active)
+        unsummarized = unsummarized_parts(_attributed(self._before, active), active)
         return (
             self._inputs.takes_summary
-            or any(_overlap(part, covered) for part in untold for covered in ready.covered)
-            or self._has_left(ready)
+            or any(_overlap(part, covered) for part in unsummarized for covered in ready.covered)
+            or self._is_fully_omitted(ready)
         )
 
-    def _has_left(self, summary: Summary) -> bool:
+    def _is_fully_omitted(self, summary: Summary) -> bool:
         """Return whether no message that a summary covers is sent, except those that always are."""
         stays, covered = {*self._inputs.pin_effects.pinned, self._task}, summary.covered
         return not any(
@@ -152,7 +153,7 @@ class _Deciding:
             for start, stop in covered
         )
 
-    def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
+    def _shortened_versions(self, summary: Summary | None) -> Iterator[Summary | None]:
         """Yield the summary within its limit, then within half of it, then without text."""
         if summary is None:
             yield None
@@ -169,7 +170,7 @@ class _Deciding:
         return masking == "exact" or (masking == "auto" and not config.prompt_cache)
 
 
-def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:
+def _attributed(decisions: Decisions, summary: Summary | None) -> Decisions:
     """Return the decisions with omissions that `summary` covers attributed to it."""
     if summary is None:
         return decisions

@@ -53,11 +53,11 @@ _MIN_TEXT_TOKENS = 32
 
 
 # Fields of a message that carry content beyond its text; so may any field whose value is a structure.
-_SAID_BESIDE = {NOTE, "reasoning", "reasoning_content"}
-_Structure = (Mapping, list, tuple)
+_CONTENT_FIELDS = {NOTE, "reasoning", "reasoning_content"}
+_STRUCTURES = (Mapping, list, tuple)
 
 # The sent form of a message, its fate, the layer that decided it, and the reason.
-_Formed: TypeAlias = tuple[Message, Fate, str, str]
+_Shaped: TypeAlias = tuple[Message, Fate, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Decisions:
     `omitted` names the layer that omitted each message. `masked` are results, each with the reason;
     `arguments` are calls whose long values are cut. `levels` are the sizes to which a result, a text or a
     call's values are cut, in bound tokens before calibration: what was cut must not be cut again when the
-    calibration changes. `carried` is the index of the call whose to-do list the notice repeats, -1 for none;
+    calibration changes. `todo_index` is the index of the call whose to-do list the notice repeats, -1 for none;
     `notice` is the notice's other content.
     """
 
@@ -75,7 +75,7 @@ class Decisions:
     masked: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    carried: int = -1
+    todo_index: int = -1
     told: Told = NOTHING_TOLD
 
     def without(self, indexes: Set[int]) -> Decisions:
@@ -89,11 +89,11 @@ class Decisions:
             MappingProxyType(masked),
             self.arguments - indexes,
             MappingProxyType(levels),
-            self.carried,
+            self.todo_index,
             self.told.without(indexes),
         )
 
-    def takes_as(self, other: Decisions) -> bool:
+    def decides_like(self, other: Decisions) -> bool:
         """Return whether the same is omitted, masked and shortened as in `other`, whatever the notice."""
         return replace(self, told=other.told) == other
 
@@ -180,7 +180,7 @@ class Sizes:
         """The same sizes with upper bounds, even if the estimate decides."""
         return replace(self, config=replace(self.config, unproven_share=0.0))
 
-    def _decisive(self, tokens: int, bound: int) -> int:
+    def _deciding_size(self, tokens: int, bound: int) -> int:
         """Return the size that decides whether a prompt fits: the bound, unless the model is unproven."""
         return math.ceil(tokens * self.config.unproven_share) if self.is_unproven else bound
 
@@ -227,19 +227,23 @@ class Sizes:
         extra = self.plain.family.request_extra
         fixed = Fixed(tokens + extra, tools, bound + self.bound.bound_request, tools_bound)
         if self.is_unproven:
-            decisive = self._decisive(tools, tools_bound)
-            return replace(fixed, system_bound=bound + self._decisive(extra, 0), tools_bound=decisive)
+            decisive = self._deciding_size(tools, tools_bound)
+            return replace(fixed, system_bound=bound + self._deciding_size(extra, 0), tools_bound=decisive)
         estimate, calibration, known = self.fixed_estimate(system), self.config.calibration, self.confirmed
         if known is not None:
             part = FixedPart(known.estimate, known.fixed, known.fixed)
-            part = part.at(estimate, calibration.estimate, self.bound.prior / self.plain.family.factor)
+            part = part.resized(estimate, calibration.estimate, self.bound.prior / self.plain.family.factor)
         else:
             learned = calibration.fixed_part(estimate, fixed.system_bound + fixed.tools_bound)
             if learned is None or self.estimate != self.bound:  # a chosen estimator is not corrected
                 return fixed
             part = learned
-        system_tokens, tools_tokens = _divided(part.tokens, fixed.system, fixed.tools)
-        return Fixed(system_tokens, tools_tokens, *_divided(part.most, fixed.system_bound, fixed.tools_bound))
+        system_tokens, tools_tokens = _split_in_proportion(part.tokens, fixed.system, fixed.tools)
+        return Fixed(
+            system_tokens,
+            tools_tokens,
+            *_split_in_proportion(part.upper, fixed.system_bound, fixed.tools_bound),
+        )
 
     def fixed_estimate(self, system: Message | None) -> int:
         """Return the plain estimate of system message and tools."""
@@ -260,7 +264,7 @@ class Sizes:
             return tokens, bound, False
         return reported, bound if reported <= bound else reply_bound(message, reported), False
 
-    def measure_again(self, item: PromptItem) -> PromptItem:
+    def remeasured(self, item: PromptItem) -> PromptItem:
         """Return the item with sizes for the current calibration."""
         tokens, bound, measured = self._measured(item.normalized, item.message)
         return replace(item, tokens=tokens, bound=bound, measured=measured)
@@ -276,9 +280,9 @@ class Sizes:
         """
         bound = self.bound.bound_message(message)
         tokens = min(self.estimate.count_message(message), bound)
-        return tokens, self._decisive(tokens, bound)
+        return tokens, self._deciding_size(tokens, bound)
 
-    def in_plain(self, bound: int) -> int:
+    def uncalibrated(self, bound: int) -> int:
         """Convert bound tokens to uncalibrated ones, the unit in which cuts are stored."""
         share = (
             self.plain.family.factor * self.config.unproven_share if self.is_unproven else self.bound.prior
@@ -287,31 +291,31 @@ class Sizes:
 
     def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
         """Return the prompt item of a message under `decisions`; cap tool results (layer 3a)."""
-        message, fate, layer, reason = self._formed(normalized, decisions)
+        message, fate, layer, reason = self._shape_message(normalized, decisions)
         tokens, bound, measured = self._measured(normalized, message)
         return PromptItem(normalized, message, tokens, bound, fate, layer, reason, measured)
 
-    def _formed(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed:
+    def _shape_message(self, normalized: NormalizedMessage, decisions: Decisions) -> _Shaped:
         message = normalized.message
-        formed = None
+        shaped = None
         if message.role == "tool" and normalized.index >= 0:
-            formed = self._result(normalized, decisions)
+            shaped = self._shape_result(normalized, decisions)
         elif message.tool_calls:
-            formed = self._call(normalized, decisions)
+            shaped = self._shape_call(normalized, decisions)
         elif normalized.index in decisions.levels and _is_plain_text(message):
-            formed = self._text(normalized, decisions.levels[normalized.index])
+            shaped = self._shape_text(normalized, decisions.levels[normalized.index])
         elif normalized.index in decisions.masked and has_pictures(message):
             tokens = _parts_cost(message, self.shaping)
             masked = mask_pictures(message, tokens, recall=self._recall(normalized))
             return masked, Fate.MASKED, "3b", "an older picture"
-        if formed is not None:
-            return formed
+        if shaped is not None:
+            return shaped
         layer = "repair" if normalized.repair else ""
         if normalized.excluded:
             return message, Fate.EXCLUDED, layer, "excluded by the user"
         return message, Fate.REPAIRED if normalized.repair else Fate.SENT, layer, normalized.repair
 
-    def _result(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
+    def _shape_result(self, normalized: NormalizedMessage, decisions: Decisions) -> _Shaped | None:
         source, style, recall = normalized.message, self._style(normalized), self._recall(normalized)
         if normalized.index in decisions.masked and not has_unknown_parts(source):
             parts = _parts_cost(source, self.shaping)
@@ -322,15 +326,15 @@ class Sizes:
         capped = shorten_result(source, cap, style, self.shaping.count_text, self.memo, recall=recall)
         share = decisions.levels.get(normalized.index)
         if share is not None:
-            levelled = self._levelled(source, share, style, recall)
-            lost_parts = isinstance(levelled.content, str) and not isinstance(source.content, str)
-            if lost_parts or len(levelled.text) < len(capped.text):
-                return levelled, Fate.SHORTENED, "levelled", "shares the room that is left"
+            leveled = self._cut_to_share(source, share, style, recall)
+            lost_parts = isinstance(leveled.content, str) and not isinstance(source.content, str)
+            if lost_parts or len(leveled.text) < len(capped.text):
+                return leveled, Fate.SHORTENED, "levelled", "shares the room that is left"
         if capped is not source:
             return capped, Fate.SHORTENED, "3a", f"over the cap of {cap:,} tokens a result"
         return None
 
-    def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
+    def _cut_to_share(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
         """Cut `source` to `share` bound tokens, including framing and name; its images stay if they fit."""
         others = self.plain.bound_message(replace(source, content=other_parts(source)))
         is_large = others + _MIN_TEXT_TOKENS > share
@@ -339,7 +343,7 @@ class Sizes:
             others = self.plain.bound_message(replace(source, content=""))
         return shorten_result(source, max(1, share - others), style, self.cutting, self.memo, recall=recall)
 
-    def _call(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
+    def _shape_call(self, normalized: NormalizedMessage, decisions: Decisions) -> _Shaped | None:
         if normalized.index in decisions.arguments:
             cap = decisions.levels.get(normalized.index, KEPT_ARGUMENT_TOKENS)
             shorter = shorten_arguments(
@@ -349,9 +353,9 @@ class Sizes:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
 
-    def _text(self, normalized: NormalizedMessage, share: int) -> _Formed | None:
+    def _shape_text(self, normalized: NormalizedMessage, share: int) -> _Shaped | None:
         source = normalized.message
-        shorter = self._levelled(source, share, "both", self._recall(normalized))
+        shorter = self._cut_to_share(source, share, "both", self._recall(normalized))
         if shorter is source:
             return None
         # `ATTACHED` holds positions of files in the whole text, which do not apply to the shortened one
@@ -368,7 +372,7 @@ class Sizes:
         return self.config.tools.get(name, self.config.tool_result_truncation)
 
 
-def may_be_cut(item: PromptItem | None) -> bool:
+def can_be_cut(item: PromptItem | None) -> bool:
     """Return whether an item may be sent in part: a result, or a message that is only text."""
     if item is None or item.index < 0 or item.normalized.excluded or item.fate is Fate.MASKED:
         return False
@@ -377,15 +381,15 @@ def may_be_cut(item: PromptItem | None) -> bool:
 
 def _is_plain_text(message: Message) -> bool:
     """Return whether this is a request or answer with only text: no calls, pictures or reasoning."""
-    is_talk = message.role in {"user", "assistant"} and not message.tool_calls
-    if not is_talk or not isinstance(message.content, str):
+    is_spoken = message.role in {"user", "assistant"} and not message.tool_calls
+    if not is_spoken or not isinstance(message.content, str):
         return False
-    beside = {key: value for key, value in (message.extras or {}).items() if key != ATTACHED}
-    has_more = any(isinstance(value, _Structure) for value in beside.values())
-    return not has_more and not beside.keys() & _SAID_BESIDE
+    others = {key: value for key, value in (message.extras or {}).items() if key != ATTACHED}
+    has_more = any(isinstance(value, _STRUCTURES) for value in others.values())
+    return not has_more and not others.keys() & _CONTENT_FIELDS
 
 
-def _divided(total: int, system: int, tools: int) -> tuple[int, int]:
+def _split_in_proportion(total: int, system: int, tools: int) -> tuple[int, int]:
     of_tools = total * tools // max(1, system + tools)
     return total - of_tools, of_tools
 

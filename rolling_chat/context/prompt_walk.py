@@ -15,7 +15,7 @@ from rolling_chat.context.branch_parts import (
     Inferred,
     first_request,
     is_far_beyond,
-    newest_beyond,
+    newest_turns_over,
     newest_turns,
     parts_with_gaps,
 )
@@ -25,9 +25,9 @@ from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request_of, resolve_pins
 from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
-from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, said_content
+from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, without_blank_text
 from rolling_chat.context.summary_text import Summary, at_turn_end
-from rolling_chat.context.surviving import surviving_of, without_their_call
+from rolling_chat.context.surviving import surviving_of, omitted_with_call
 from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
@@ -35,9 +35,9 @@ from rolling_chat.messages import JsonObject, Message
 from rolling_chat.todo_list import list_of
 
 # With rolling off, up to this many new messages are always read...
-_MANY = 1_000
+_ALWAYS_READ = 1_000
 # ...and of more, the newest that add up to this many windows of tokens: such a prompt can never fit.
-_FAR_BEYOND = 4
+_MAX_WINDOWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PromptInputs:
     system: Message | None
 
     @property
-    def decides(self) -> bool:
+    def may_decide(self) -> bool:
         """Whether this prompt may omit messages that earlier ones did not."""
         return self.config.enabled and not self.is_settled
 
@@ -134,19 +134,19 @@ class Walked:
 def walk(inputs: PromptInputs) -> Walked:
     """Repair and shape new messages of the branch; reuse the items that the plan has cached."""
     before, index = _decisions_before(inputs), _resume(inputs)
-    base, omitted = before, _omitted_unseen(inputs, index, before)
+    base, omitted = before, _omitted_unread(inputs, index, before)
     if omitted is not before.omitted:
         base = replace(before, omitted=omitted)
-    unseen = _unseen(inputs, index, omitted)
+    unseen = _first_to_read(inputs, index, omitted)
     parts = parts_with_gaps(inputs.given, unseen, omitted)
-    fresh, unfit, repairer = _repaired(inputs, index, parts, base)
-    task = index.task if index.task >= 0 else _task(inputs, index, parts, fresh)
+    fresh, unfit, repairer = _repair_parts(inputs, index, parts, base)
+    task = index.task if index.task >= 0 else _find_task(inputs, index, parts, fresh)
     todos = (one.index for one in reversed(fresh) if list_of(one.message) is not None)
-    todo = next(todos, max(index.todo, before.carried)) if inputs.config.todo else -1
+    todo = next(todos, max(index.todo, before.todo_index)) if inputs.config.todo else -1
     # messages after the plan's were never omitted, and may begin in the middle of a turn
     kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
     if kept is not fresh:
-        unfit += without_their_call(fresh, kept, omitted)
+        unfit += omitted_with_call(fresh, kept, omitted)
     shape = inputs.sizes.shape
     items = [*index.items, *(shape(one, base) for one in kept)]
     unseen = unseen if unseen > index.seen else index.unseen
@@ -154,11 +154,11 @@ def walk(inputs: PromptInputs) -> Walked:
         index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit), todo=todo, unseen=unseen
     )
     closing = repairer.finish() if inputs.given and repairer.last not in omitted else ()
-    inferred = _inferred(inputs, items, unseen)
+    inferred = _extrapolate(inputs, items, unseen)
     return Walked(before, base, items, [shape(one, base) for one in closing], index, inferred)
 
 
-def _task(
+def _find_task(
     inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], fresh: Sequence[NormalizedMessage]
 ) -> int:
     """Return the index of the branch's first request; -1 if it has none yet."""
@@ -167,25 +167,25 @@ def _task(
     return next((one.index for one in fresh if one.opens_turn and one.index >= 0), -1)
 
 
-def _omitted_unseen(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
+def _omitted_unread(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
     """Return what is omitted unread: earlier omissions, and turns far beyond the history window."""
     given, first, effects = inputs.given, index.seen, inputs.pin_effects
-    if not inputs.decides or not is_far_beyond(given, first, before.omitted, 0):
+    if not inputs.may_decide or not is_far_beyond(given, first, before.omitted, 0):
         return before.omitted
     count = inputs.sizes.budget(None).history_count
     if not is_far_beyond(given, first, before.omitted, count):
         return before.omitted
-    staying = {*effects.pinned, *effects.excluded}
+    kept = {*effects.pinned, *effects.excluded}
     if inputs.config.trim_strategy != "oldest-first":
-        staying.add(index.task if index.task >= 0 else first_request(given, first, effects.excluded))
+        kept.add(index.task if index.task >= 0 else first_request(given, first, effects.excluded))
     low = int(count * inputs.config.trim_to)
-    return before.omitted.filled(first, newest_turns(given, first, before.omitted, low), "1", staying)
+    return before.omitted.filled(first, newest_turns(given, first, before.omitted, low), "1", kept)
 
 
-def _unseen(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
+def _first_to_read(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
     """Return where to start reading new messages if none may be omitted and the rest exceeds any window."""
     first = index.seen
-    if inputs.decides or omitted.end > first or len(inputs.given) - first <= _MANY:
+    if inputs.may_decide or omitted.end > first or len(inputs.given) - first <= _ALWAYS_READ:
         return first
 
     def size(one: Message | JsonObject) -> int:
@@ -193,10 +193,10 @@ def _unseen(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int
         capped = inputs.config.max_tool_result_tokens if message.role == "tool" else math.inf
         return int(min(inputs.sizes.estimated(message)[0], capped))
 
-    return newest_beyond(inputs.given, first, size, _FAR_BEYOND * inputs.window)
+    return newest_turns_over(inputs.given, first, size, _MAX_WINDOWS * inputs.window)
 
 
-def _inferred(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) -> Inferred:
+def _extrapolate(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) -> Inferred:
     """Extrapolate the size of messages that were not read from the average of those that were."""
     first = int(opens_with_system(inputs.given))
     if unseen <= first or not items:
@@ -208,7 +208,7 @@ def _inferred(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) ->
     return Inferred(first, unseen, count, int(tokens * share), math.ceil(bound * share), round(turns * share))
 
 
-def _repaired(
+def _repair_parts(
     inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], decisions: Decisions
 ) -> tuple[list[NormalizedMessage], list[int], Repairer]:
     """Repair the new messages in these parts; also return the indexes of those that cannot be sent."""
@@ -216,12 +216,12 @@ def _repaired(
     for part in parts:
         if part.start > index.seen:  # the turn before is complete, whatever it was
             repairer = Repairer("assistant", last=part.start - 1)
-        new, bad = _repair_new(inputs, part, repairer, decisions)
+        new, bad = _repair_part(inputs, part, repairer, decisions)
         fresh, unfit = [*fresh, *new], [*unfit, *bad]
     return fresh, unfit, repairer
 
 
-def _repair_new(
+def _repair_part(
     inputs: PromptInputs, part: range, repairer: Repairer, before: Decisions
 ) -> tuple[list[NormalizedMessage], list[int]]:
     """Repair one part of the branch; also return the indexes of messages that cannot be sent."""
@@ -231,7 +231,7 @@ def _repair_new(
     follows_omitted = repairer.last in before.omitted
     # the next request determines what closes the turn before it
     stop = min(part.stop + 1, len(inputs.given))
-    messages, odd = _messages_from(inputs.given, range(part.start, stop))
+    messages, corrected = _read_messages(inputs.given, range(part.start, stop))
     for one in repairer.walk(messages, part.start, inputs.pin_effects.excluded):
         if one.index == part.stop:
             break
@@ -240,9 +240,9 @@ def _repair_new(
             continue
         if one.index < 0 and not fresh and follows_omitted:
             continue
-        is_odd = one.index in odd and not one.repair
-        named = replace(one, repair=ODD_FIELD) if is_odd else one
-        fresh.append(_emptied(named) if one.index in inputs.pin_effects.emptied else named)
+        is_corrected = one.index in corrected and not one.repair
+        named = replace(one, repair=ODD_FIELD) if is_corrected else one
+        fresh.append(_excluded_result(named) if one.index in inputs.pin_effects.emptied else named)
     return fresh, unfit
 
 
@@ -252,10 +252,10 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
     plan = inputs.plan if inputs.config.enabled else inputs.given_plan
     index = plan.index if plan is not None else None
     sizes, given = inputs.sizes, inputs.given
-    if index is not None and inputs.decides and index.unseen:
+    if index is not None and inputs.may_decide and index.unseen:
         index = None
-    if index is not None and index.holds(given, sizes.model, inputs.config, inputs.pin_effects):
-        return index if index.config == inputs.config else _measured_anew(inputs, index)
+    if index is not None and index.is_valid_for(given, sizes.model, inputs.config, inputs.pin_effects):
+        return index if index.config == inputs.config else _remeasured(inputs, index)
     # some providers refuse an empty system message: it is left out and reported
     is_first, unfit = opens_with_system(given), () if inputs.system else (0,)
     return PlanIndex(
@@ -272,9 +272,9 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
     )
 
 
-def _measured_anew(inputs: PromptInputs, index: PlanIndex) -> PlanIndex:
+def _remeasured(inputs: PromptInputs, index: PlanIndex) -> PlanIndex:
     """Update an index to a new calibration; measured items keep their sizes."""
-    again = inputs.sizes.measure_again
+    again = inputs.sizes.remeasured
     items = tuple(item if item.measured else again(item) for item in index.items)
     return replace(index, config=inputs.config, items=items)
 
@@ -294,21 +294,21 @@ def _decisions_before(inputs: PromptInputs) -> Decisions:
     return replace(decisions, omitted=omitted)
 
 
-def _messages_from(given: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
+def _read_messages(given: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
     """Return the messages of a part, and the indexes of those that had to be corrected first."""
-    messages, odd = [], set()
+    messages, corrected = [], set()
     for index, one in zip(part, given[part.start : part.stop], strict=True):
         if isinstance(one, Message):
             messages.append(one)
             continue
         valid = normalize_message(one)
         if valid is not one:
-            odd.add(index)
+            corrected.add(index)
         messages.append(Message.from_dict(valid))
-    return messages, odd
+    return messages, corrected
 
 
-def _emptied(normalized: NormalizedMessage) -> NormalizedMessage:
+def _excluded_result(normalized: NormalizedMessage) -> NormalizedMessage:
     """Return the placeholder of a result that the user excluded; its call stays."""
     message = replace(normalized.message, content=EXCLUDED_RESULT)
     return replace(normalized, message=message, repair="", excluded=True)
@@ -322,5 +322,5 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
     if message.role != "system" or not message.text.strip():
         return None
     given = message.content
-    content = said_content(message, given)
+    content = without_blank_text(message, given)
     return message if content is given else replace(message, content=content)

@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"\\[nrt]")
 ANSWERS = 4
 """How many of the model's newest messages define the current topic, together with the newest request."""
 
-_NEAR = 500  # tokens; messages nearer than this are equally new
+_RECENT = 500  # tokens; messages nearer than this are equally new
 # The worth of a token without any name in common with the newest messages.
 _UNRELATED = 0.02
 
@@ -38,8 +38,8 @@ class Relevance:
         wanted = {name for item in _newest(items) for name in words_in(item.normalized.message)}
         wanted = {name for name in wanted if len(name) >= _MIN_NAME and _NAME.search(name)}
         found = {item.index: wanted & words_in(item.normalized.message) for item in items}
-        holders = Counter(name for names in found.values() for name in names)
-        weights = {name: math.log((len(items) + 1) / count) for name, count in holders.items()}
+        message_counts = Counter(name for names in found.values() for name in names)
+        weights = {name: math.log((len(items) + 1) / count) for name, count in message_counts.items()}
         # sorted, because the sum of floats depends on their order and sets have none
         self._weights = {
             index: math.fsum(weights[name] for name in sorted(names)) for index, names in found.items()
@@ -57,19 +57,19 @@ class Relevance:
         names = f"{count} name{'s' * (count > 1)}" if count else "no name"
         return f"an older result; it shares {names} with the newest messages"
 
-    def worth(self, items: Sequence[PromptItem], least: float = _UNRELATED) -> float:
+    def worth(self, items: Sequence[PromptItem], base: float = _UNRELATED) -> float:
         """Return the worth of a token of `items`: more for each shared name, less with age.
 
-        `least` is the worth of a new token without any name.
+        `base` is the worth of a new token without any name.
         """
         cost = sum(item.bound for item in items)
         weight = sum(self._weights.get(item.index, 0.0) for item in items)
-        return self.worth_at_its_age(items, weight / max(1, cost) + least)
+        return self.aged_worth(items, weight / max(1, cost) + base)
 
-    def worth_at_its_age(self, items: Sequence[PromptItem], worth: float) -> float:
+    def aged_worth(self, items: Sequence[PromptItem], worth: float) -> float:
         """Return the worth of a token of `items`, given the `worth` that it would have if it were new."""
         age = min((self._ages.get(item.index, 0) for item in items), default=0)
-        return worth / (age + _NEAR)
+        return worth / (age + _RECENT)
 
 
 def words_in(message: Message) -> set[bytes]:

@@ -17,9 +17,9 @@ from rolling_chat.messages import Content, Message, ToolCall, is_spoken
 MISSING_RESULT = "[no result was recorded]"
 MISSING_REPLY = "[no reply was recorded]"
 MISSING_REQUEST = "[the conversation begins here]"
-GOES_ON = "[goes on]"
+CONTINUATION = "[goes on]"
 # The answer to a request whose real answers were omitted.
-REPLY_LEFT = "[the reply is no longer in this prompt]"
+REPLY_OMITTED = "[the reply is no longer in this prompt]"
 EMPTY_CONTENT = "[empty message]"
 ANSWERS_NO_CALL = "a result that answers no call"
 NO_ID = "an id that is empty or stands twice"
@@ -103,7 +103,7 @@ class Repairer:
 
     def close(self) -> Iterator[NormalizedMessage]:
         """Yield placeholder results for unanswered calls."""
-        for _given, call in self._open:
+        for original, call in self._open:
             self._before = "tool"
             yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
         self._open = []
@@ -118,32 +118,34 @@ class Repairer:
         if position < 0:
             return NormalizedMessage(index, message, ANSWERS_NO_CALL, is_unsendable=True)
         self._before = "tool"
-        _given, call = self._open.pop(position)
+        original, call = self._open.pop(position)
         if call.id == wanted:
-            return replace(_filled(index, message), tool=call.name)
-        normalized = _filled(index, replace(message, tool_call_id=call.id))
+            return replace(_without_empty_content(index, message), tool=call.name)
+        normalized = _without_empty_content(index, replace(message, tool_call_id=call.id))
         return replace(normalized, repair=normalized.repair or NO_ID, tool=call.name)
 
     def _answer(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
         if not self._before:
             yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
         elif self._before == "assistant":
-            yield NormalizedMessage(-1, Message("user", GOES_ON))
-        calls = _with_own_ids(index, message.tool_calls)
+            yield NormalizedMessage(-1, Message("user", CONTINUATION))
+        calls = _with_unique_ids(index, message.tool_calls)
         self._open = [(given.id, call) for given, call in zip(message.tool_calls, calls, strict=True)]
         repair = "" if self._before else "an answer before any request"
         self._before = "assistant"
         if calls != message.tool_calls:
             repair = repair or NO_ID
             message = replace(message, tool_calls=calls)
-        normalized = _filled(index, message)
+        normalized = _without_empty_content(index, message)
         yield replace(normalized, repair=repair) if repair and not normalized.repair else normalized
 
     def _request(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
         # the first message of a branch opens a turn, even if it is marked as sent into one
         same = is_same_turn(message) and bool(self._before)
         if self._before in {"user", "tool"} and not same:
-            yield NormalizedMessage(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
+            yield NormalizedMessage(
+                -1, Message("assistant", REPLY_OMITTED if self._skipped else MISSING_REPLY)
+            )
         is_users = message.role == "user"
         if not is_users:
             repair = (
@@ -153,11 +155,11 @@ class Repairer:
             )
             message = replace(message, role="user", tool_calls=())
         self._before, self._skipped = "user", False
-        normalized = replace(_filled(index, message), opens_turn=not same)
+        normalized = replace(_without_empty_content(index, message), opens_turn=not same)
         yield normalized if is_users else replace(normalized, repair=repair)
 
 
-def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+def _with_unique_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """Return `calls` with new ids for those whose id is missing or repeated."""
     if len({call.id for call in calls} - {""}) == len(calls):
         return calls
@@ -169,7 +171,7 @@ def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ..
     return tuple(own.values())
 
 
-def _filled(index: int, message: Message) -> NormalizedMessage:
+def _without_empty_content(index: int, message: Message) -> NormalizedMessage:
     """Normalize a message; fill empty content that providers would refuse.
 
     White space counts as empty, except in a result or beside signed reasoning.
@@ -177,7 +179,7 @@ def _filled(index: int, message: Message) -> NormalizedMessage:
     if is_spoken(message):
         return NormalizedMessage(index, message)
     given = message.content
-    content = said_content(message, given)
+    content = without_blank_text(message, given)
     if content is given:
         return NormalizedMessage(index, message)
     if not content and not message.tool_calls:
@@ -185,7 +187,7 @@ def _filled(index: int, message: Message) -> NormalizedMessage:
     return NormalizedMessage(index, replace(message, content=content), "empty content")
 
 
-def said_content(message: Message, content: Content) -> Content:
+def without_blank_text(message: Message, content: Content) -> Content:
     """Return `content` without blank texts; the same object if there are none."""
     if isinstance(content, str):
         is_said = bool(content.strip()) or (bool(content) and message.role == "tool")

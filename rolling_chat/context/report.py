@@ -166,7 +166,7 @@ class PromptReport:
 
     def with_draft(self, tokens: int) -> PromptReport:
         """Return the report with a draft of `tokens` in the prompt box."""
-        return replace(self._wider(tokens - self.draft), draft=tokens)
+        return replace(self._with_wider_band(tokens - self.draft), draft=tokens)
 
     def grown(self, tokens: int) -> PromptReport:
         """Return the report after the current turn has grown by about `tokens`."""
@@ -174,9 +174,9 @@ class PromptReport:
             return self
         until_trim = self.until_trim - tokens
         current = self.current + tokens
-        return replace(self._wider(tokens), current=current, until_trim=until_trim, exact=False)
+        return replace(self._with_wider_band(tokens), current=current, until_trim=until_trim, exact=False)
 
-    def _wider(self, tokens: int) -> PromptReport:
+    def _with_wider_band(self, tokens: int) -> PromptReport:
         """Return the report with its band adjusted to `tokens` more estimated tokens."""
         more = math.ceil(abs(tokens) * self.spread) * (1 if tokens > 0 else -1)
         return replace(self, below=max(0, self.below + more), above=max(0, self.above + more))

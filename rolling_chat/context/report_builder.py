@@ -28,7 +28,7 @@ _REASONS = {
 }
 
 
-def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
+def build_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     """Report how a prompt divides the window; build each message's row when it is first read."""
     budget = sizes.budget(assembled.system)
     cap = budget.history_cap if sizes.config.enabled else 0
@@ -41,13 +41,13 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     inferred = assembled.inferred
     history = sum(item.tokens for item in assembled.history) + inferred.tokens
     current = sum(item.tokens for item in assembled.current)
-    tested = bound = _tested(assembled, budget)
+    tested = bound = _tested_size(assembled, budget)
     if sizes.is_unproven:
         bound = _upper_bound(assembled, sizes.proven)
     count = system + tools + history + current
     band = band_around(assembled.items, fixed, sizes)
-    at_window, pace = _at_window(budget, count, tested, sizes), _pace(assembled, sizes)
-    until_full = at_window - count
+    size_at_full_window, pace = _size_at_full_window(budget, count, tested, sizes), _pace(assembled, sizes)
+    until_full = size_at_full_window - count
     return PromptReport(
         model=sizes.model or "",
         rolling=sizes.config.enabled,
@@ -64,9 +64,11 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
         unproven=tested if sizes.is_unproven else 0,
         history_budget=max(0, budget.history),
         is_history_capped=budget.history < budget.available,
-        trim_at=_trim_at(at_window, count - history + cap if cap > 0 else at_window, budget, sizes),
+        trim_at=_trim_at(
+            size_at_full_window, count - history + cap if cap > 0 else size_at_full_window, budget, sizes
+        ),
         floor=_floor(assembled, budget),
-        rows=Rows(len(assembled.given), _Drawing(assembled, sizes, system).row),
+        rows=Rows(len(assembled.given), _RowBuilder(assembled, sizes, system).row),
         fates=_fates(assembled),
         trimmed=assembled.decisions != assembled.before,
         exact=sizes.confirmed is not None,
@@ -74,7 +76,7 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
         above=band.above + inferred.tokens,
         spread=band.spread,
         turns=sum(item.opens_turn for item in assembled.items) + inferred.turns,
-        until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
+        until_trim=min(until_full, _room_below_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
         stand_ins=sum(item.tokens for item in takewhile(_is_invented, reversed(assembled.current))),
         notes=notes,
@@ -83,7 +85,7 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     )
 
 
-def _tested(assembled: AssembledPrompt, budget: Budget) -> int:
+def _tested_size(assembled: AssembledPrompt, budget: Budget) -> int:
     said = sum(item.bound for item in assembled.items) + assembled.inferred.bound
     return budget.system + budget.tools + said
 
@@ -91,11 +93,11 @@ def _tested(assembled: AssembledPrompt, budget: Budget) -> int:
 def _upper_bound(assembled: AssembledPrompt, sizes: Sizes) -> int:
     """Return the upper bound of a prompt that was planned by its estimate."""
     budget = sizes.budget(assembled.system)
-    said = sum(sizes.measure_again(item).bound for item in assembled.items) + assembled.inferred.bound
+    said = sum(sizes.remeasured(item).bound for item in assembled.items) + assembled.inferred.bound
     return budget.system + budget.tools + said
 
 
-def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
+def _size_at_full_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
     """Return the prompt's size, in estimated tokens, at which the window is full."""
     if sizes.is_unproven:
         return max(0, count + budget.room - bound)
@@ -103,16 +105,16 @@ def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
     return max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
 
 
-def _trim_at(at_window: int, at_cap: int, budget: Budget, sizes: Sizes) -> int:
+def _trim_at(size_at_full_window: int, size_at_cap: int, budget: Budget, sizes: Sizes) -> int:
     """Return the size at which the next trim happens; with rolling off, the room for the prompt."""
-    return min(at_window, at_cap) if sizes.config.enabled else budget.room
+    return min(size_at_full_window, size_at_cap) if sizes.config.enabled else budget.room
 
 
 def _is_invented(item: PromptItem) -> bool:
     return item.index < 0
 
 
-def _until_cap(cap: int, said: int, pace: int) -> int:
+def _room_below_cap(cap: int, said: int, pace: int) -> int:
     """Return how many tokens may be added before history exceeds its cap.
 
     The cap is checked when a turn begins, so the turn that exceeds it is still sent unchanged."""
@@ -128,7 +130,7 @@ def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
         if not item.opens_turn:
             continue
         if sum(one.index >= 0 for one in turn) == end - item.index:
-            grown += sum(_as_it_came(one, sizes) for one in turn)
+            grown += sum(_unshortened_tokens(one, sizes) for one in turn)
             whole += 1
         seen, end, turn = seen + 1, item.index, []
         if seen == _PACE_TURNS:
@@ -136,7 +138,7 @@ def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
     return math.ceil(grown / whole) if whole else 0
 
 
-def _as_it_came(item: PromptItem, sizes: Sizes) -> int:
+def _unshortened_tokens(item: PromptItem, sizes: Sizes) -> int:
     """Return the tokens of a message before any decision about it; the cap on results is not a decision."""
     if item.layer not in {"3b", "levelled", "arguments"}:
         return item.tokens
@@ -165,7 +167,7 @@ def _fates(assembled: AssembledPrompt) -> Mapping[Fate, int]:
     return MappingProxyType(dict(fates))
 
 
-class _Drawing:
+class _RowBuilder:
     """Builds rows by index, and collects the data they need at the first one."""
 
     def __init__(self, assembled: AssembledPrompt, sizes: Sizes, system: int) -> None:
@@ -190,8 +192,8 @@ class _Drawing:
             return Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
         layer = assembled.decisions.omitted.get(index)
         if layer is not None:
-            is_told = layer == SUMMARIZED and assembled.summarized > 0
-            fate = Fate.SUMMARIZED if is_told else Fate.OMITTED
+            is_summarized = layer == SUMMARIZED and assembled.summarized > 0
+            fate = Fate.SUMMARIZED if is_summarized else Fate.OMITTED
             return Row(index, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
         if index in assembled.inferred:
             return Row(index, message.id, message.role, Fate.SENT, "", before, before)

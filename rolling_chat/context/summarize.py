@@ -93,10 +93,10 @@ def checked_steps(
     estimator = estimator_for(options.model, "auto", memo=memo)
     before = estimator.count_messages(messages) + estimator.count_text(options.previous)
     count = estimator.count_text
-    making = SummaryPass(options, count, wording, texts_of(later), messages, before)
+    summary_pass = SummaryPass(options, count, wording, texts_of(later), messages, before)
     summary, refused = options.previous, ""
     for chunk in chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo):
-        summary, refused = yield from making.extended(summary, chunk)
+        summary, refused = yield from summary_pass.extended(summary, chunk)
         if refused:
             summary = extract(messages, options.previous, options.max_tokens, count, later)
             break

@@ -65,19 +65,19 @@ def due_pass(
 
     turns = _turns_back(messages, after)
     if early:
-        staying = next((turn.start for turn in turns), None)
+        first_kept = next((turn.start for turn in turns), None)
     else:
         costs = ((turn.start, cost(turn)) for turn in turns)
-        staying = _first_staying(costs, config.trim_to * room, config.usage_threshold * room)
-    if staying is None:
+        first_kept = _first_kept(costs, config.trim_to * room, config.usage_threshold * room)
+    if first_kept is None:
         return None
-    first = _start_of_backlog(_turns_back(messages, after, staying), cost, room)
+    first = _start_of_backlog(_turns_back(messages, after, first_kept), cost, room)
     first = after if first is None else first
-    through = _end_of_pass(messages, first, staying)
+    through = _end_of_pass(messages, first, first_kept)
     return DuePass(first, through, (after, first) if first > after else None) if through is not None else None
 
 
-def _first_staying(costs: Iterable[tuple[int, int]], mark: float, threshold: float) -> int | None:
+def _first_kept(costs: Iterable[tuple[int, int]], mark: float, threshold: float) -> int | None:
     """Return where the newest turns that fit `mark` begin, given each turn's start and cost, newest first.
 
     None if all turns together are within `threshold`. Stops at the turn that decides this, so that few turns

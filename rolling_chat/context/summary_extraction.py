@@ -27,8 +27,8 @@ from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Ending, Message
 
 # Characters that a summary keeps of a request, an answer and an error.
-_ASKED, _ANSWERED, _ERROR = 300, 400, 200
-_SAID = 20_000  # characters of a message that are searched for names used later
+_MAX_ASKED, _MAX_ANSWERED, _MAX_ERROR = 300, 400, 200
+_MAX_SEARCHED = 20_000  # characters of a message that are searched for names used later
 _MAX_ERRORS = 12
 _MAX_LINE = 2_000
 
@@ -86,35 +86,35 @@ def extract(
     """
     notes, calls, said = _Notes(read_sections(previous)), dict[str, str](), list[str]()
     for message in messages:
-        _take(notes, message, calls)
-        said.append(message.text[:_SAID] if message.role in ("user", "assistant") else "")
+        _add_message(notes, message, calls)
+        said.append(message.text[:_MAX_SEARCHED] if message.role in ("user", "assistant") else "")
     for line in [line for lines in notes.errors.values() for line in lines][-_MAX_ERRORS:]:
         notes.add(OPEN, line)
     used = names_used("\n".join((previous, *said)), texts_of(later))
     return fitted(without_repeated(notes.sections), cap, count, Worth(frozenset(map(plain_name, used))))
 
 
-def _take(notes: _Notes, message: Message, calls: dict[str, str]) -> None:
+def _add_message(notes: _Notes, message: Message, calls: dict[str, str]) -> None:
     match message.role:
         case "user":
-            _take_said(notes, without_room_line(message.text))
+            _add_sentences(notes, without_room_line(message.text))
         case "assistant":
             for call in message.tool_calls:
                 calls[call.id] = f"{call.name} {call.arguments}"
             for path in _paths(message):
                 notes.add(FILES, path)
             if not message.tool_calls:
-                notes.add(FACTS, _first(message.text, _ANSWERED))
+                notes.add(FACTS, _first_sentences(message.text, _MAX_ANSWERED))
         case "tool":
-            _take_result(notes, message, calls.get(message.tool_call_id or "", ""))
+            _add_errors(notes, message, calls.get(message.tool_call_id or "", ""))
         case _:
             pass
 
 
-def _take_said(notes: _Notes, text: str) -> None:
+def _add_sentences(notes: _Notes, text: str) -> None:
     """Sort the first sentences of a user message by heading; statements that contain names are facts."""
     asked: list[str] = []
-    for sentence in _sentences(text, _ASKED):
+    for sentence in _sentences(text, _MAX_ASKED):
         if _LEAVES_OPEN.search(sentence):
             notes.add(OPEN, sentence)
         elif _ASKS.search(sentence):
@@ -128,7 +128,7 @@ def _take_said(notes: _Notes, text: str) -> None:
     notes.add(TASK, " ".join(asked))
 
 
-def _take_result(notes: _Notes, message: Message, call: str) -> None:
+def _add_errors(notes: _Notes, message: Message, call: str) -> None:
     """Record the errors of a result; they replace those of the same call made earlier."""
     found = list(_errors(message.text))
     if found or message.ending is Ending.COMPLETE:
@@ -137,7 +137,7 @@ def _take_result(notes: _Notes, message: Message, call: str) -> None:
         notes.errors[call] = found
 
 
-def _first(text: str, limit: int) -> str:
+def _first_sentences(text: str, limit: int) -> str:
     """Return the first sentences of `text` that fit in `limit` characters, on one line."""
     return " ".join(_sentences(text, limit))
 
@@ -173,4 +173,4 @@ def _paths(message: Message) -> Iterator[str]:
 
 def _errors(text: str) -> Iterator[str]:
     lines = (line.strip() for line in text.splitlines() if len(line) <= _MAX_LINE)
-    yield from (_cut(line, _ERROR) for line in lines if _ERROR_LINE.search(line))
+    yield from (_cut(line, _MAX_ERROR) for line in lines if _ERROR_LINE.search(line))

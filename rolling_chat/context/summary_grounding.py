@@ -25,8 +25,8 @@ _MAX_FOREIGN = 0.25
 MIN_TOUCHED = 0.5
 """The smallest share of the user's messages that a summary must mention: more than a copy of the first."""
 
-_ASKED = 300  # characters: what follows them in a message is mostly pasted
-_OPENING = 80
+_MAX_ASKED = 300  # characters: what follows them in a message is mostly pasted
+_MAX_OPENING = 80
 _MAX_NAMES_A_MESSAGE = 8
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:\n•*>#\-\"“(\[]\s*)\Z")
@@ -115,13 +115,13 @@ def judge(summary: str, source: str | Source, expected: Expected, *, added: str 
         foreign=known.foreign_in(new),
         known_words=known_words,
         missing=missing,
-        kept=_rest(missing, expected.names),
+        kept=_share_kept(missing, expected.names),
         untouched=untouched,
-        touched=_rest(untouched, expected.asked),
+        touched=_share_kept(untouched, expected.asked),
     )
 
 
-def without_foreign(lines: Sequence[str], source: Source) -> frozenset[str]:
+def foreign_lines(lines: Sequence[str], source: Source) -> frozenset[str]:
     """Return the lines with names that `source` lacks; none if there are too many to trust the rest."""
     foreign = frozenset(line for line in lines if source.foreign_in(line))
     return foreign if len(foreign) <= _MAX_FOREIGN * len(lines) else frozenset()
@@ -133,11 +133,11 @@ def expect(said: Iterable[str], limit: int, used: Sequence[str] = ()) -> Expecte
     `limit` bounds the total length of the names. Names used later come first and get half of the limit, or
     what the others leave over.
     """
-    messages = [_FENCE.sub(" ", text[: _ASKED * 2])[:_ASKED] for text in said]
+    messages = [_FENCE.sub(" ", text[: _MAX_ASKED * 2])[:_MAX_ASKED] for text in said]
     new = [name for text in messages for name in names_in(text)[:_MAX_NAMES_A_MESSAGE]]
     room_for_used = max(limit // 2, limit - sum(len(name) for name in new))
-    kept = list(_within(used, room_for_used))
-    kept += _within([name for name in new if name not in kept], limit - sum(map(len, kept)))
+    kept = list(_fitting(used, room_for_used))
+    kept += _fitting([name for name in new if name not in kept], limit - sum(map(len, kept)))
     return Expected(tuple(dict.fromkeys(kept)), tuple(dict.fromkeys(filter(None, map(_opening, messages)))))
 
 
@@ -185,7 +185,7 @@ def _is_distinctive(name: str, text: str, start: int) -> bool:
     return not _SENTENCE_START.search(text[max(0, start - 4) : start])
 
 
-def _rest(without: Sized, all_of: Sized) -> float:
+def _share_kept(without: Sized, all_of: Sized) -> float:
     return 1.0 - len(without) / len(all_of) if len(all_of) else 1.0
 
 
@@ -225,7 +225,7 @@ def _own_stems(text: str) -> list[str]:
 def _opening(text: str) -> str:
     """Return the first words of a user message; empty if none of them is distinctive."""
     line = " ".join(text.split())
-    opening = line if len(line) <= _OPENING else line[:_OPENING].rpartition(" ")[0]
+    opening = line if len(line) <= _MAX_OPENING else line[:_MAX_OPENING].rpartition(" ")[0]
     return opening if _own_stems(opening) else ""
 
 
@@ -239,7 +239,7 @@ def _digits(token: str) -> Iterable[str]:
     return (part.replace(",", "").rstrip(".:") for part in _NUMBER.findall(token))
 
 
-def _within(names: Iterable[str], room: int) -> Iterator[str]:
+def _fitting(names: Iterable[str], room: int) -> Iterator[str]:
     for name in names:
         room -= len(name)
         if room >= 0:

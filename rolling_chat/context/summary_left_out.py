@@ -37,7 +37,7 @@ class LeftOutLine:
 
 
 def left_out(
-    gone: Sequence[tuple[int, Message]], summary: str, later: Iterable[str] = ()
+    summarized: Sequence[tuple[int, Message]], summary: str, later: Iterable[str] = ()
 ) -> list[LeftOutLine]:
     """Return the lines of summarized messages, given with their indexes, that have names `summary` lacks.
 
@@ -45,7 +45,7 @@ def left_out(
     first. Each name is listed only with its highest-ranking line.
     """
     said = Source(summary)
-    newest = _newest(gone)
+    newest = _newest(summarized)
     used = frozenset(map(plain_name, names_used("\n".join(text for _, _, text in newest), later)))
     found: list[tuple[float, LeftOutLine]] = []
     for index, message, text in newest:
@@ -86,9 +86,9 @@ def with_line(summary: str, line: LeftOutLine, cap: int, count: CountText) -> st
     return ""
 
 
-def _newest(gone: Sequence[tuple[int, Message]]) -> list[tuple[int, Message, str]]:
+def _newest(summarized: Sequence[tuple[int, Message]]) -> list[tuple[int, Message, str]]:
     room, kept = _MAX_CHARS, list[tuple[int, Message, str]]()
-    for index, message in reversed(gone):
+    for index, message in reversed(summarized):
         if message.role == "system" or room <= 0:
             continue
         calls = (_call_line(call.name, call.arguments) for call in message.tool_calls)

@@ -16,7 +16,7 @@ from rolling_chat.context.summary_grounding import (
     judge,
     names_used,
     plain_name,
-    without_foreign,
+    foreign_lines,
 )
 from rolling_chat.context.summary_request import (
     Chunk,
@@ -47,8 +47,8 @@ MAX_LATER = 60
 """How many messages after the summarized ones show what was needed again."""
 
 _LATER_CHARS = 4_000
-_PART = 20_000  # characters of a message that are searched for names used later
-_COMPLETED = 160  # characters of a sentence that is copied word for word
+_MAX_PART = 20_000  # characters of a message that are searched for names used later
+_MAX_COMPLETED = 160  # characters of a sentence that is copied word for word
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?](?=\s)|[。！？]|\n|\Z)")
 _LABEL = re.compile(r"^(?:User|Assistant): ")
 
@@ -89,22 +89,22 @@ class SummaryPass:
         """Yield a request and perhaps a correction; return the summary, or "" and why it was rejected."""
         options, old = self.options, read_sections(summary)
         source = Source("\n".join((chunk.text, summary, options.focus)))
-        used = names_used("\n".join((summary, *(part[:_PART] for part in chunk.parts))), self.later)
+        used = names_used("\n".join((summary, *(part[:_MAX_PART] for part in chunk.parts))), self.later)
         expected = expect(chunk.said, options.max_tokens, used)
         touched = frozenset(content_stems(chunk.text))
         prompt = self.wording(summary, chunk.text, options)
-        made = _judged((yield prompt), old, source, expected, touched)
-        if not (made.verdict.is_grounded and made.verdict.is_complete):
-            asked = f"{prompt}\n\n{correction_text(made.verdict, options.max_tokens)}"
-            if self._can_afford(asked, made.summary):
-                base = made.summary if made.verdict.is_grounded else old
+        judged = _judged((yield prompt), old, source, expected, touched)
+        if not (judged.verdict.is_grounded and judged.verdict.is_complete):
+            asked = f"{prompt}\n\n{correction_text(judged.verdict, options.max_tokens)}"
+            if self._can_afford(asked, judged.summary):
+                base = judged.summary if judged.verdict.is_grounded else old
                 again = _judged((yield asked), base, source, expected, touched)
-                made = again if again.verdict.is_grounded or not made.verdict.is_grounded else made
-        if not made.verdict.is_fair:
-            return "", rejection_of(made.verdict)
-        _complete(made, chunk)
+                judged = again if again.verdict.is_grounded or not judged.verdict.is_grounded else judged
+        if not judged.verdict.is_fair:
+            return "", rejection_of(judged.verdict)
+        _complete(judged, chunk)
         return fitted(
-            made.summary, options.max_tokens, self.count, Worth(frozenset(map(plain_name, used)))
+            judged.summary, options.max_tokens, self.count, Worth(frozenset(map(plain_name, used)))
         ), ""
 
     def _can_afford(self, correction: str, summary: Sections) -> bool:
@@ -127,19 +127,19 @@ def _judged(
     """Fold an answer into a summary, without lines that name what nobody mentioned, and judge the result."""
     added = read_sections(plain_record(without_labels(answer)))
     added = added.without(frozenset(line for _, line in added.all if is_of_the_request(line)))
-    added = added.without(without_foreign([line for _, line in added.all], source))
+    added = added.without(foreign_lines([line for _, line in added.all], source))
     whole = extended(old, added, touched)
     return _Judged(whole, judge(whole.text, source, expected, added=added.text))
 
 
-def _complete(made: _Judged, chunk: Chunk) -> None:
+def _complete(judged: _Judged, chunk: Chunk) -> None:
     """Add, word for word, sentences with the required names that a summary still lacks."""
-    summary, missing = made.summary, list(made.verdict.missing)
+    summary, missing = judged.summary, list(judged.verdict.missing)
     heading = FACTS if any(heading for heading, _ in summary.all) else NO_HEADING
     for sentence in _sentences((*chunk.said, *chunk.parts)):
         if not missing:
             return
-        line = shortened(sentence, _COMPLETED, Worth(frozenset(map(plain_name, missing))))
+        line = shortened(sentence, _MAX_COMPLETED, Worth(frozenset(map(plain_name, missing))))
         had = Source(line)
         left = [name for name in missing if not had.has(name)]
         if len(left) < len(missing):

@@ -19,11 +19,11 @@ MAX_SUMMARY_WORDS = 400
 """The length asked of a summarizer; the summary is limited to `max_tokens` in any case."""
 
 # Characters of a call's arguments: enough to identify the file or command; written content is not summarized.
-_ARGUMENTS = 200
+_MAX_ARGUMENTS = 200
 # Tokens; a smaller chunk is not worth a request.
 _MIN_CHUNK_TOKENS = 64
-_NAME = 80  # characters of a name that a request repeats
-_BEGINNING = 200  # characters of a message that let the model find it
+_MAX_NAME = 80  # characters of a name that a request repeats
+_MAX_BEGINNING = 200  # characters of a message that let the model find it
 
 _MARKER = re.compile(r"</(?=(?:summary|messages|missing|foreign|first-message-that-stays)>)")
 _THINKING = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -110,7 +110,7 @@ def warm_request_text(stays: str, previous: str, options: SummaryOptions) -> str
 
     `stays` is the user message that begins the part not to be summarized.
     """
-    begins = " ".join(stays.split())[:_BEGINNING]
+    begins = " ".join(stays.split())[:_MAX_BEGINNING]
     parts = [
         "Leave the task for a moment, call no tool, and answer with nothing but a summary.",
         (
@@ -191,7 +191,7 @@ def _as_text(message: Message, bound: CountText, memo: CountMemo) -> str:
         case "tool":
             return f"Result: {mask_result(message, bound, memo).text}"
         case "assistant":
-            calls = (f"[called {call.name} {call.arguments[:_ARGUMENTS]}]" for call in message.tool_calls)
+            calls = (f"[called {call.name} {call.arguments[:_MAX_ARGUMENTS]}]" for call in message.tool_calls)
             return "\n".join(filter(None, (f"Assistant: {message.text}" if message.text else "", *calls)))
         case _:
             return f"User: {without_room_line(message.text)}"
@@ -227,7 +227,7 @@ def correction_text(verdict: Verdict, limit: int) -> str:
 def listed(names: Sequence[str], limit: int) -> str:
     """Join as many names as fit `limit` bytes, on one line; at least the beginning of the first."""
     kept: list[str] = []
-    for name in (" ".join(name[:_NAME].split()) for name in names):
+    for name in (" ".join(name[:_MAX_NAME].split()) for name in names):
         limit -= len(name.encode()) + 2
         if limit < 0:
             break
@@ -238,7 +238,7 @@ def listed(names: Sequence[str], limit: int) -> str:
 def _quoted(names: Sequence[str]) -> str:
     """Return the first of the names in quotes, and how many more there are."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f'"{listed(names[:1], _NAME * 4)}"{more}'
+    return f'"{listed(names[:1], _MAX_NAME * 4)}"{more}'
 
 
 def without_labels(answer: str) -> str:

@@ -74,7 +74,7 @@ _LONG = 240  # characters; longer lines are split, and shortened first
 _MAX_LINE = 600
 _MAX_LINES = 400
 _LOOP_WORDS, _LOOP_SHARE = 24, 0.25  # a line with this many words and so few distinct ones is a loop
-_SAYS_THE_SAME = 0.8  # of the stems
+_SAME_SHARE = 0.8  # of the stems
 
 # The worth of a line by its heading alone: less than any name in it.
 _WEIGHTS = {TASK: 0.5, DECISIONS: 0.9, FACTS: 0.3, FILES: 0.3, OPEN: 0.5, NO_HEADING: 0.3}
@@ -117,10 +117,10 @@ class Sections:
         """Return the lines under a heading."""
         return self.lines.get(heading, ())
 
-    def without(self, gone: frozenset[str]) -> Sections:
+    def without(self, dropped: frozenset[str]) -> Sections:
         """Return a copy without the given lines."""
         return Sections({
-            heading: [line for line in lines if line not in gone] for heading, lines in self.lines.items()
+            heading: [line for line in lines if line not in dropped] for heading, lines in self.lines.items()
         })  # fmt: skip
 
     @property
@@ -133,7 +133,7 @@ class Sections:
     @property
     def text(self) -> str:
         """The summary as it is sent."""
-        return _written(self.all)
+        return _format_lines(self.all)
 
 
 def read_sections(text: str) -> Sections:
@@ -176,16 +176,16 @@ def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
     for heading in (NO_HEADING, *HEADINGS):
         if heading in old.lines or heading in new.lines:
             result.lines.setdefault(heading, [])
-        added = [_Sense(line) for line in new.of(heading)]
+        added = [_Comparable(line) for line in new.of(heading)]
         for line in old.of(heading):
-            sense = _Sense(line)
-            is_closed = heading == OPEN and OPEN in new.lines and sense.is_about(stems)
-            if not is_closed and line not in overtaken and not any(map(sense.is_less_than, added)):
+            comparable = _Comparable(line)
+            is_closed = heading == OPEN and OPEN in new.lines and comparable.is_about(stems)
+            if not is_closed and line not in overtaken and not any(map(comparable.is_less_than, added)):
                 result.add(heading, line)
-        before = [_Sense(line) for line in result.of(heading)]
-        for sense in added:
-            if not any(map(sense.is_in, before)):
-                result.add(heading, sense.line)
+        before = [_Comparable(line) for line in result.of(heading)]
+        for comparable in added:
+            if not any(map(comparable.is_covered_by, before)):
+                result.add(heading, comparable.line)
     return without_repeated(result)
 
 
@@ -194,25 +194,25 @@ def without_repeated(sections: Sections) -> Sections:
 
     Of two equivalent lines the first stays.
     """
-    senses = [_Sense(line) for _, line in sections.all]
+    comparables = [_Comparable(line) for _, line in sections.all]
     by_name: dict[str, list[int]] = {}
-    for at, sense in enumerate(senses):
-        for name in sense.names:
-            by_name.setdefault(name, []).append(at)
-    first = {sense.folded: at for at, sense in reversed(list(enumerate(senses)))}
-    gone = {at for at, sense in enumerate(senses) if first[sense.folded] != at}
-    for at, sense in enumerate(senses):
+    for index, comparable in enumerate(comparables):
+        for name in comparable.names:
+            by_name.setdefault(name, []).append(index)
+    first = {comparable.folded: index for index, comparable in reversed(list(enumerate(comparables)))}
+    dropped = {index for index, comparable in enumerate(comparables) if first[comparable.folded] != index}
+    for index, comparable in enumerate(comparables):
         # an equivalent line has all of the names, including the rarest
-        alike = min((by_name[name] for name in sense.names), key=len, default=[])
-        for other_at in alike:
-            other = senses[other_at]
-            repeats = at != other_at and other_at not in gone and sense.is_in(other)
-            if repeats and (other_at < at or not other.is_in(sense)):
-                gone.add(at)
+        alike = min((by_name[name] for name in comparable.names), key=len, default=[])
+        for other_index in alike:
+            other = comparables[other_index]
+            repeats = index != other_index and other_index not in dropped and comparable.is_covered_by(other)
+            if repeats and (other_index < index or not other.is_covered_by(comparable)):
+                dropped.add(index)
                 break
     kept = Sections({heading: [] for heading in sections.lines})
-    for at, (heading, line) in enumerate(sections.all):
-        if at not in gone:
+    for index, (heading, line) in enumerate(sections.all):
+        if index not in dropped:
             kept.lines[heading].append(line)
     return kept
 
@@ -224,23 +224,26 @@ def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
     lines of equal worth, older ones are dropped first. Empty if not even one line fits.
     """
     lines = list(sections.all)
-    if count(_written(lines)) <= cap:
-        return _written(lines)
-    lines = [(heading, _core(shortened(line, _LONG, worth))) for heading, line in lines]
+    if count(_format_lines(lines)) <= cap:
+        return _format_lines(lines)
+    lines = [(heading, _sentences_with_names(shortened(line, _LONG, worth))) for heading, line in lines]
     # divided by the square root of their tokens, because a long line may have a fact that no other has
     ranked = sorted(
         range(len(lines)),
-        key=lambda at: (worth.of(lines[at][1], lines[at][0]) / sqrt(1 + count(lines[at][1])), at),
+        key=lambda index: (
+            worth.of(lines[index][1], lines[index][0]) / sqrt(1 + count(lines[index][1])),
+            index,
+        ),
     )
-    gone, size = set[int](), count(_written(lines))
-    for at in ranked:
+    dropped, size = set[int](), count(_format_lines(lines))
+    for index in ranked:
         if size <= cap:
             break
-        gone.add(at)
-        size -= count(lines[at][1]) + 1
+        dropped.add(index)
+        size -= count(lines[index][1]) + 1
         if size <= cap:  # headings and line breaks are not counted line by line
-            size = count(_written(line for place, line in enumerate(lines) if place not in gone))
-    return _written(line for place, line in enumerate(lines) if place not in gone)
+            size = count(_format_lines(line for place, line in enumerate(lines) if place not in dropped))
+    return _format_lines(line for place, line in enumerate(lines) if place not in dropped)
 
 
 def shortened(line: str, limit: int, worth: Worth) -> str:
@@ -248,13 +251,15 @@ def shortened(line: str, limit: int, worth: Worth) -> str:
     if len(line) <= limit:
         return line
     sentences = _sentences(line)
-    best = sorted(range(len(sentences)), key=lambda at: (-worth.of(sentences[at]) / len(sentences[at]), at))
+    best = sorted(
+        range(len(sentences)), key=lambda index: (-worth.of(sentences[index]) / len(sentences[index]), index)
+    )
     kept, room = set[int](), limit
-    for at in best:
-        if len(sentences[at]) < room:
-            kept.add(at)
-            room -= len(sentences[at]) + 1
-    text = " ".join(sentences[at] for at in sorted(kept))
+    for index in best:
+        if len(sentences[index]) < room:
+            kept.add(index)
+            room -= len(sentences[index]) + 1
+    text = " ".join(sentences[index] for index in sorted(kept))
     return text or f"{line[: limit - 1].rstrip()}…"
 
 
@@ -262,13 +267,13 @@ def _sentences(line: str) -> list[str]:
     return [part.strip() for part in _SENTENCE_END.split(line) if part.strip()]
 
 
-def _core(line: str) -> str:
+def _sentences_with_names(line: str) -> str:
     """Return the sentences of a line that contain names; the first if none does."""
     sentences = _sentences(line)
     return " ".join([part for part in sentences if names_in(part)] or sentences[:1])
 
 
-def _written(lines: Iterable[tuple[str, str]]) -> str:
+def _format_lines(lines: Iterable[tuple[str, str]]) -> str:
     written: list[str] = []
     before = NO_HEADING
     for heading, line in lines:
@@ -310,7 +315,7 @@ def _is_loop(line: str) -> bool:
     return len(words) >= _LOOP_WORDS and len(set(words)) <= _LOOP_SHARE * len(words)
 
 
-class _Sense:
+class _Comparable:
     """A line, prepared for comparison by its names and words."""
 
     def __init__(self, line: str) -> None:
@@ -320,18 +325,18 @@ class _Sense:
         self._stems = frozenset(content_stems(line))
         self._own = self._stems - OF_ANY or self._stems
 
-    def is_in(self, other: _Sense) -> bool:
+    def is_covered_by(self, other: _Comparable) -> bool:
         """Return whether the other line has all names of this one and nearly all of its content."""
         if self.folded == other.folded:
             return True
         if not self._own or not self.names <= other.names:
             return False
         shared = len(self._own & other._stems) / len(self._own)
-        return shared >= (_SAYS_THE_SAME if self.names else 1.0)
+        return shared >= (_SAME_SHARE if self.names else 1.0)
 
-    def is_less_than(self, other: _Sense) -> bool:
+    def is_less_than(self, other: _Comparable) -> bool:
         """Return whether the other line says everything in this one, and more."""
-        return self.is_in(other) and not other.is_in(self)
+        return self.is_covered_by(other) and not other.is_covered_by(self)
 
     def is_about(self, stems: frozenset[str]) -> bool:
         """Return whether at least half of its words are among `stems`."""
@@ -340,10 +345,15 @@ class _Sense:
 
 def _overtaken(old: Sections, new: Sections) -> frozenset[str]:
     """Return the lines of `old` that an update lists as overtaken; none if that is more than half of them."""
-    named, lines = [_Sense(line) for line in new.of(OVERTAKEN)], [line for _, line in old.all]
-    gone = {
+    named, lines = [_Comparable(line) for line in new.of(OVERTAKEN)], [line for _, line in old.all]
+    dropped = {
         line
         for line in lines
-        if named and any(one.is_in(other) or other.is_in(one) for one in (_Sense(line),) for other in named)
+        if named
+        and any(
+            one.is_covered_by(other) or other.is_covered_by(one)
+            for one in (_Comparable(line),)
+            for other in named
+        )
     }
-    return frozenset(gone) if 2 * len(gone) <= len(lines) else frozenset()
+    return frozenset(dropped) if 2 * len(dropped) <= len(lines) else frozenset()

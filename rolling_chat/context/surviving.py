@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from rolling_chat.context.index_ranges import IndexRanges
-from rolling_chat.context.repair import REPLY_LEFT, NormalizedMessage
+from rolling_chat.context.repair import REPLY_OMITTED, NormalizedMessage
 from rolling_chat.messages import Message
 
-STAND_IN_REPLY = NormalizedMessage(-1, Message("assistant", REPLY_LEFT))
+STAND_IN_REPLY = NormalizedMessage(-1, Message("assistant", REPLY_OMITTED))
 
 
-class _Said(Protocol):
+class _ItemLike(Protocol):
     """A normalized message, or the prompt item made from it."""
 
     @property
@@ -32,43 +32,43 @@ class _Said(Protocol):
     def opens_turn(self) -> bool: ...
 
 
-AnySaid = TypeVar("AnySaid", bound=_Said)
+AnyItem = TypeVar("AnySaid", bound=_ItemLike)
 
 
-def is_filler(said: _Said) -> bool:
+def is_filler(item: _ItemLike) -> bool:
     """Return whether this is a request that was invented to separate two answers."""
-    return said.index < 0 and said.message.role == "user" and not said.opens_turn
+    return item.index < 0 and item.message.role == "user" and not item.opens_turn
 
 
-def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
+def without_idle_fillers(turn: Sequence[AnyItem]) -> list[AnyItem]:
     """Drop the fillers that no longer separate two answers."""
-    kept: list[AnySaid] = []
-    others = [said for said in turn if not is_filler(said)]
+    kept: list[AnyItem] = []
+    others = [item for item in turn if not is_filler(item)]
     followed_by = dict(zip(map(id, others), others[1:], strict=False))
-    for said in turn:
-        if not is_filler(said):
-            kept.append(said)
+    for item in turn:
+        if not is_filler(item):
+            kept.append(item)
             continue
         last = kept[-1] if kept else None
         if last is None or is_filler(last) or last.message.role != "assistant" or last.message.tool_calls:
             continue
         following = followed_by.get(id(last))
         if following is not None and following.message.role == "assistant":
-            kept.append(said)
+            kept.append(item)
     return kept
 
 
-def is_answer(said: _Said) -> bool:
+def is_answer(item: _ItemLike) -> bool:
     """Return whether this is an assistant message without tool calls, which ends a turn."""
-    return said.message.role == "assistant" and not said.message.tool_calls
+    return item.message.role == "assistant" and not item.message.tool_calls
 
 
-def needs_reply(last: _Said) -> bool:
+def needs_reply(last: _ItemLike) -> bool:
     """Return whether a placeholder reply must follow `last`, the end of a past turn."""
     return not is_answer(last)
 
 
-def ends_with_invented_reply(turn: Sequence[AnySaid]) -> bool:
+def ends_with_invented_reply(turn: Sequence[AnyItem]) -> bool:
     """Return whether the turn was never answered and the repair added a reply."""
     return bool(turn) and turn[-1].index < 0 and is_answer(turn[-1])
 
@@ -112,7 +112,7 @@ def _not_omitted(turn: Sequence[NormalizedMessage], omitted: IndexRanges) -> Ite
         yield normalized
 
 
-def without_their_call(
+def omitted_with_call(
     fresh: Sequence[NormalizedMessage], kept: Sequence[NormalizedMessage], omitted: IndexRanges
 ) -> Iterator[int]:
     """Return the indexes of results whose call was omitted before they could answer it."""

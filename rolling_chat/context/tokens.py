@@ -207,7 +207,7 @@ def estimator_for(
             if family in name:
                 return estimator
         return bounding_estimator(model, calibration, memo)
-    return _remembering(_chosen(choice), memo)
+    return _with_memo(_named_estimator(choice), memo)
 
 
 def bounding_estimator(
@@ -215,7 +215,7 @@ def bounding_estimator(
 ) -> FamilyEstimator:
     """Return the estimator of upper bounds for `model`; its bounds decide whether a request is sent."""
     plain = _family_estimator(family_of(model))
-    return _remembering(plain if calibration is None else _calibrated(plain, calibration), memo)
+    return _with_memo(plain if calibration is None else _calibrated(plain, calibration), memo)
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
@@ -258,7 +258,7 @@ def prompt_bound(
     return sum(map(estimator.bound_message, messages), estimator.bound_request) + estimator.bound_tools(tools)
 
 
-def _remembering(estimator: FamilyEstimator, memo: CountMemo | None) -> FamilyEstimator:
+def _with_memo(estimator: FamilyEstimator, memo: CountMemo | None) -> FamilyEstimator:
     return estimator if memo is None else replace(estimator, memo=memo)
 
 
@@ -296,7 +296,7 @@ def _family_estimator(family: Family) -> FamilyEstimator:
 
 
 @lru_cache(maxsize=64)
-def _chosen(choice: str) -> FamilyEstimator:
+def _named_estimator(choice: str) -> FamilyEstimator:
     plain = Family(choice, framing=4)
     match choice:
         case "ratio":

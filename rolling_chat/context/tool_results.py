@@ -113,7 +113,7 @@ def first_lines(text: str, cap: int, count: CountText) -> str:
     """Return as many whole lines from the beginning of `text` as fit in `cap` tokens."""
     if count(text) <= cap:
         return text
-    kept = text[: _longest(lambda size: text[:size], len(text), cap, count)]
+    kept = text[: _longest_fitting(lambda size: text[:size], len(text), cap, count)]
     return kept[: max(0, kept.rfind("\n"))].rstrip()
 
 
@@ -141,7 +141,7 @@ def _indicator(kept: int, total: int, style: Truncation) -> str:
 
 
 def _head(text: str, room: int, count: CountText) -> str:
-    length = _longest(lambda size: text[:size], len(text), room, count)
+    length = _longest_fitting(lambda size: text[:size], len(text), room, count)
     kept = text[:length]
     line_end = kept.rfind("\n")
     if line_end >= length * (1 - _NEAR_LINE_END) and length < len(text):
@@ -150,7 +150,7 @@ def _head(text: str, room: int, count: CountText) -> str:
 
 
 def _tail(text: str, room: int, count: CountText) -> str:
-    length = _longest(lambda size: text[len(text) - size :], len(text), room, count)
+    length = _longest_fitting(lambda size: text[len(text) - size :], len(text), room, count)
     kept = text[len(text) - length :]
     line_end = kept.find("\n")
     if 0 <= line_end <= length * _NEAR_LINE_END and length < len(text):
@@ -158,7 +158,7 @@ def _tail(text: str, room: int, count: CountText) -> str:
     return kept
 
 
-def _longest(cut: Callable[[int], str], length: int, room: int, count: CountText) -> int:
+def _longest_fitting(cut: Callable[[int], str], length: int, room: int, count: CountText) -> int:
     """Return the largest number of characters that count at most `room`: by interpolation, then bisection."""
     low, high = 0, length
     if room <= 0:

@@ -54,7 +54,7 @@ _END = 1 << 62  # the last line of a file, however long it is
 # Errors are reported at the beginning of a result, or in the line on how a command ended.
 _EDGE = 200  # characters
 _BEGINS_WITH_ERROR = re.compile(r"""\s*(?:\{\s*"error"|(?:error|fatal|traceback)\b)""", re.IGNORECASE)
-_ENDED_BADLY = re.compile(r"exit(?:ed)?(?: with)? (?:status |code )+:? ?[1-9]", re.IGNORECASE)
+_EXITED_WITH_ERROR = re.compile(r"exit(?:ed)?(?: with)? (?:status |code )+:? ?[1-9]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def tool_uses(turns: Sequence[Sequence[PromptItem]], first_turn: int = 0) -> lis
 
 
 def _use(call: ToolCall, item: PromptItem, turn: int) -> ToolUse:
-    arguments = _read(call.arguments)
+    arguments = _parse_arguments(call.arguments)
     effect = _effect(call.name, arguments)
     result = item.normalized.message
     return ToolUse(
@@ -128,7 +128,7 @@ def _use(call: ToolCall, item: PromptItem, turn: int) -> ToolUse:
     )
 
 
-def _read(arguments: str) -> JsonObject:
+def _parse_arguments(arguments: str) -> JsonObject:
     try:
         found = json.loads(arguments or "{}")
         json.dumps(found)  # arguments nested too deeply to be written cannot be compared
@@ -188,6 +188,6 @@ def _has_failed(result: Message) -> bool:
     text = result.text
     return bool(
         _BEGINS_WITH_ERROR.match(text, 0, _EDGE)
-        or _ENDED_BADLY.search(text, max(0, len(text) - _EDGE))
-        or _ENDED_BADLY.search(text, 0, _EDGE)
+        or _EXITED_WITH_ERROR.search(text, max(0, len(text) - _EDGE))
+        or _EXITED_WITH_ERROR.search(text, 0, _EDGE)
     )

@@ -46,7 +46,7 @@ from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.superseded import reads_of_edited_files, superseded
 from rolling_chat.context.surviving import is_answer
 from rolling_chat.context.tool_uses import ToolUse, is_read, tool_uses
-from rolling_chat.context.trim_ranking import Leaving, Part, Ranking
+from rolling_chat.context.trim_ranking import Removal, Part, Ranking
 from rolling_chat.context.trim_restoring import Restoring
 from rolling_chat.context.trim_steps import TrimStep, TrimTargets
 from rolling_chat.context.working_prompt import (
@@ -63,7 +63,7 @@ MIN_RESULT_TOKENS = 36
 _MIN_ARGUMENT_TOKENS = 200
 _LEVELLING_ATTEMPTS = 8
 # The factor by which request and answer of a protected turn are worth more than others of the same age.
-_OF_PROTECTED = 3.0
+_PROTECTED_FACTOR = 3.0
 
 
 class Trimmer:
@@ -86,7 +86,7 @@ class Trimmer:
         self._config: ContextConfig = sizes.config
         self._task = task
         self._current = len(turns) - 1
-        self._deferred = self._deferrable()
+        self._deferred = self._deferred_tokens()
         self._newest_indexes = {item.index for item in self._newest()}
         self.unused = 0.0
         """How far below its targets the last trim ended, in bound tokens."""
@@ -152,7 +152,7 @@ class Trimmer:
         )
         taken = self._walk(targets, self._deferred)
         restoring = Restoring(self._working, targets, self._deferred)
-        if self._is_priority:
+        if self._has_priorities:
             restoring.restore(taken)
         self.unused = restoring.room
         self._level_newest()
@@ -165,15 +165,15 @@ class Trimmer:
 
     def _walk(self, targets: TrimTargets, deferred: float) -> list[tuple[Change, ...]]:
         """Take steps until the targets are met; return the changes of each step that may be restored."""
-        held, taken = self._working, list[tuple[Change, ...]]()
-        held.take_changes()
+        working, taken = self._working, list[tuple[Change, ...]]()
+        working.take_changes()
         for step in self._steps():
-            if targets.for_step(step).are_exceeded(held.totals, deferred):
+            if targets.for_step(step).are_exceeded(working.totals, deferred):
                 step.take()
-                take_changes = held.take_changes()
-                if take_changes and not step.is_final:
-                    taken.append(take_changes)
-            elif not targets.are_exceeded(held.totals, deferred):
+                changes = working.take_changes()
+                if changes and not step.is_final:
+                    taken.append(changes)
+            elif not targets.are_exceeded(working.totals, deferred):
                 break
         return taken
 
@@ -184,20 +184,20 @@ class Trimmer:
         # by the state before the trim: the order of steps must not depend on the room
         uses = self._file_uses(0)
         edited = self._edited_reads(uses)
-        early, late = self._parted(range(split), edited)
+        early, late = self._split_by_edited(range(split), edited)
         unprotected, protected = [*early, *late], range(split, current)
-        for turn in (*unprotected, *protected) if self._is_priority else range(current):
+        for turn in (*unprotected, *protected) if self._has_priorities else range(current):
             if not self._is_task(turn):
                 yield TrimStep(partial(self._drop, turn, "1"), for_count=True)
-        if not self._is_priority:
+        if not self._has_priorities:
             yield from self._dropping_steps(range(current))
             yield from self._iteration_steps()
             return
         reasons = superseded(uses)
         if self._config.trim_strategy == "age":
-            steps = self._work_by_age(early, late, protected, edited)
+            steps = self._steps_by_age(early, late, protected, edited)
         else:
-            steps = iter(list(self._work_by_worth(early, late, protected, edited, reasons.keys())))
+            steps = iter(list(self._steps_by_worth(early, late, protected, edited, reasons.keys())))
         yield from self._superseded_steps(reasons, edited)
         yield from steps
         yield from self._masking_steps(protected, lambda index: index in edited)
@@ -209,7 +209,7 @@ class Trimmer:
         for turn in range(current):
             yield TrimStep(partial(self._drop, turn, "2"))
 
-    def _work_by_age(
+    def _steps_by_age(
         self, early: Sequence[int], late: Sequence[int], protected: range, edited: Set[int]
     ) -> Iterator[TrimStep]:
         """Yield steps for results, then long arguments, then turns; the oldest of each first."""
@@ -226,7 +226,7 @@ class Trimmer:
         yield from self._masking_steps(protected, is_other)
         yield from self._argument_steps((*protected, self._current))
 
-    def _work_by_worth(
+    def _steps_by_worth(
         self,
         early: Sequence[int],
         late: Sequence[int],
@@ -235,24 +235,24 @@ class Trimmer:
         superseded: Set[int],
     ) -> Iterator[TrimStep]:
         """Yield steps for results, calls and turns by worth; of the current turn only results and calls."""
-        every = [item for turn in range(len(self._working)) for item in self._working.of(turn)]
+        items = [item for turn in range(len(self._working)) for item in self._working.of(turn)]
         between = {item.index for item in self._between_windows()}
         current = {item.index for item in self._working.of(self._current)}
 
         def is_maskable(item: PromptItem) -> bool:
-            return self._masks and (item.index in between or item.index not in current)
+            return self._is_masking_on and (item.index in between or item.index not in current)
 
         ranking = Ranking(
-            Relevance(every), edited, superseded, self._newest_indexes, is_maskable, _MIN_ARGUMENT_TOKENS
+            Relevance(items), edited, superseded, self._newest_indexes, is_maskable, _MIN_ARGUMENT_TOKENS
         )
         for turns in (early, late):
-            yield from self._parts_leaving(ranking, dict.fromkeys(turns, 1.0))
+            yield from self._removal_steps(ranking, dict.fromkeys(turns, 1.0))
         # the newest read of a file that is being edited stays longer, and its turn with it
         kept = {turn for turn in protected if any(item.index in edited for item in self._working.of(turn))}
-        recent = {turn: 0.0 if turn in kept else _OF_PROTECTED for turn in protected}
-        yield from self._parts_leaving(ranking, recent | {self._current: 0.0}, spares_task=False)
+        recent = {turn: 0.0 if turn in kept else _PROTECTED_FACTOR for turn in protected}
+        yield from self._removal_steps(ranking, recent | {self._current: 0.0}, spares_task=False)
 
-    def _parts_leaving(
+    def _removal_steps(
         self, ranking: Ranking, turns: Mapping[int, float], *, spares_task: bool = True
     ) -> Iterator[TrimStep]:
         """Yield steps for the parts of turns by worth, and for the turns themselves by weight.
@@ -262,29 +262,31 @@ class Trimmer:
         found = (ranking.parts(turn, self._working.of(turn), weight) for turn, weight in turns.items())
         is_older_task = not spares_task
         for part in sorted((part for parts in found for part in parts), key=lambda part: part.order):
-            if is_older_task and part.leaving is Leaving.DROP:
+            if is_older_task and part.removal is Removal.DROP:
                 is_older_task = False
                 yield from self._task_steps(range(min(turns)))
-            yield TrimStep(self._leaving(part, ranking.relevance), for_history=part.turn != self._current)
-            if part.leaving is Leaving.DROP and not spares_task:
+            yield TrimStep(
+                self._removal_action(part, ranking.relevance), for_history=part.turn != self._current
+            )
+            if part.removal is Removal.DROP and not spares_task:
                 # a separate step, so that the task may be restored without its answer
                 yield from self._task_steps([part.turn])
 
-    def _leaving(self, part: Part, relevance: Relevance) -> Callable[[], None]:
+    def _removal_action(self, part: Part, relevance: Relevance) -> Callable[[], None]:
         """Return the action that removes a part of a turn."""
         turn, item = part.turn, part.items[0]
-        match part.leaving:
-            case Leaving.MASK:
+        match part.removal:
+            case Removal.MASK:
                 return partial(self._working.mask, turn, item, relevance.reason(item))
-            case Leaving.SHORTEN:
+            case Removal.SHORTEN:
                 return partial(self._working.shorten_arguments, turn, item)
-            case Leaving.OMIT:
+            case Removal.OMIT:
                 layer = "3c" if turn == self._current else "2"
                 return partial(self._working.omit, turn, part.items, layer)
-            case Leaving.DROP:
+            case Removal.DROP:
                 return partial(self._omit_all_but_task if self._is_task(turn) else self._drop, turn, "2")
 
-    def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
+    def _split_by_edited(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
         """Split the turns: those without, and those with the newest read of a file that is being edited."""
         late = [turn for turn in turns if any(item.index in edited for item in self._working.of(turn))]
         return [turn for turn in turns if turn not in late], late
@@ -304,20 +306,20 @@ class Trimmer:
         turns = range(first_turn, len(self._working))
         return tool_uses([self._working.of(turn) for turn in turns], first_turn)
 
-    def _masking_steps(self, turns: Sequence[int], takes: Callable[[int], bool]) -> Iterator[TrimStep]:
+    def _masking_steps(self, turns: Sequence[int], is_selected: Callable[[int], bool]) -> Iterator[TrimStep]:
         """Yield steps that mask results and pictures of these turns at selected indexes, if masking is on."""
-        if not self._masks:
+        if not self._is_masking_on:
             return
         for turn in turns:
             for item in self._working.of(turn):
                 is_maskable = item.message.role == "tool" or has_pictures(item.message)
-                if is_maskable and takes(item.index):
+                if is_maskable and is_selected(item.index):
                     yield TrimStep(partial(self._working.mask, turn, item))
 
-    def _window_steps(self, takes: Callable[[int], bool]) -> Iterator[TrimStep]:
+    def _window_steps(self, is_selected: Callable[[int], bool]) -> Iterator[TrimStep]:
         """Yield steps that mask results between the current turn's keep-windows at selected indexes."""
         for item in self._between_windows():
-            if takes(item.index):
+            if is_selected(item.index):
                 yield TrimStep(partial(self._working.mask, self._current, item), for_history=False)
 
     def _argument_steps(self, turns: Sequence[int]) -> Iterator[TrimStep]:
@@ -356,10 +358,10 @@ class Trimmer:
         items = self._working.of(turn)
         if not items or not is_answer(items[-1]):
             return
-        leaving = [item for item in items[:-1] if not item.opens_turn]
+        others = [item for item in items[:-1] if not item.opens_turn]
         # messages that were invented for omitted ones are meaningless by themselves
         is_empty = all(item.index < 0 for item in (*items[:1], items[-1]))
-        self._working.omit(turn, items if is_empty else leaving, "2")
+        self._working.omit(turn, items if is_empty else others, "2")
 
     def _drop(self, turn: int, layer: str) -> None:
         self._working.omit(turn, self._working.of(turn), layer)
@@ -382,11 +384,11 @@ class Trimmer:
             room = 0 if attempt == _LEVELLING_ATTEMPTS - 1 else room - (over << attempt)
             for item, share in zip(items, level(sizes, room), strict=True):
                 if max(share, minimum) < item.bound:
-                    pinned = max(self._sizes.in_plain(share), minimum)
-                    self._working.level(item, self._share_of(item, pinned))
+                    pinned = max(self._sizes.uncalibrated(share), minimum)
+                    self._working.level(item, self._cap_for(item, pinned))
             over = self._working.totals.bound - self._budget.available
 
-    def _share_of(self, item: PromptItem, share: int) -> int:
+    def _cap_for(self, item: PromptItem, share: int) -> int:
         """Return the cap for a result, or for each call of a message, given the message's `share`."""
         plain = self._sizes.plain
         sizes = [plain.bound_text(call.arguments) for call in item.message.tool_calls]
@@ -395,7 +397,7 @@ class Trimmer:
         # short calls stay whole, long ones get equal parts
         return max(1, *level(sizes, share - (plain.bound_message(item.message) - sum(sizes))))
 
-    def _deferrable(self) -> float:
+    def _deferred_tokens(self) -> float:
         """Return the tokens of the newest results beyond half of A, which other decisions ignore."""
         results = sum(item.bound for item in self._newest_results())
         # not rounded, like the targets: decisions must not depend on how two roundings interact
@@ -417,22 +419,22 @@ class Trimmer:
         ]
 
     def _between_windows(self) -> list[PromptItem]:
-        if not self._masks:
+        if not self._is_masking_on:
             return []
         first, last = self._config.tool_result_keep_first, self._config.tool_result_keep_last
         return maskable_results(self._working.of(self._current), first, last)
 
     @property
-    def _is_priority(self) -> bool:
+    def _has_priorities(self) -> bool:
         return self._config.trim_strategy != "oldest-first"
 
     @property
-    def _masks(self) -> bool:
+    def _is_masking_on(self) -> bool:
         return self._config.tool_result_keep_first > 0 or self._config.tool_result_keep_last > 0
 
     def _is_task(self, turn: int) -> bool:
         """Return whether the turn contains the task, the branch's first request, which is dropped last."""
-        return self._is_priority and self._task >= 0 and self._working.holds(turn, self._task)
+        return self._has_priorities and self._task >= 0 and self._working.contains(turn, self._task)
 
     def _targets(self, share: float) -> TrimTargets:
         cap = self._budget.history_cap

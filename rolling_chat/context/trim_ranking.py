@@ -19,10 +19,10 @@ from rolling_chat.messages import has_pictures
 _MIN_MASKED = 60
 # The worth of a token in a request with its answer, whatever the content: these are dropped by age. A call is
 # worth the same: it shows what was done, and is dense in names.
-_OF_A_TURN = _OF_A_CALL = 0.1
+_TURN_WORTH = _CALL_WORTH = 0.1
 
 
-class Leaving(IntEnum):
+class Removal(IntEnum):
     """How a part is removed; parts of equal worth are removed in this order."""
 
     MASK = 0
@@ -36,14 +36,14 @@ class Part:
     """A removable part of a turn: a result, the arguments of a call, an iteration, or the whole turn."""
 
     worth: float
-    leaving: Leaving
+    removal: Removal
     turn: int
     items: tuple[PromptItem, ...]
 
     @property
-    def order(self) -> tuple[float, Leaving, int]:
+    def order(self) -> tuple[float, Removal, int]:
         """The sort key; among parts of equal worth, the oldest come first."""
-        return self.worth, self.leaving, self.items[0].index
+        return self.worth, self.removal, self.items[0].index
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +65,37 @@ class Ranking:
 
     def parts(self, turn: int, items: Sequence[PromptItem], weight: float) -> Iterator[Part]:
         """Yield the parts of a turn, and the turn itself; a larger `weight` keeps it longer, 0 always."""
-        most, inside = 0.0, set[int]()
+        max_worth, inside = 0.0, set[int]()
         for iteration in split_iterations(items):
             inside.update(item.index for item in iteration)
             if iteration[0].index in self.newest:
                 continue
-            parts = list(self._of_iteration(turn, iteration))
-            most = max([most, *(part.worth for part in parts)])
+            parts = list(self._iteration_parts(turn, iteration))
+            max_worth = max([max_worth, *(part.worth for part in parts)])
             yield from parts
         rest = [item for item in items if item.index not in inside]
         for item in rest:
             if has_pictures(item.message) and self.is_maskable(item):
-                yield Part(self.relevance.worth([item]), Leaving.MASK, turn, (item,))
+                yield Part(self.relevance.worth([item]), Removal.MASK, turn, (item,))
         if weight and items:
-            own = self.relevance.worth_at_its_age(rest or items, weight * _OF_A_TURN)
-            yield Part(max(most, own), Leaving.DROP, turn, tuple(items))
+            own = self.relevance.aged_worth(rest or items, weight * _TURN_WORTH)
+            yield Part(max(max_worth, own), Removal.DROP, turn, tuple(items))
 
-    def _of_iteration(self, turn: int, iteration: Sequence[PromptItem]) -> Iterator[Part]:
-        own, most, is_edited = [iteration[0]], 0.0, False
+    def _iteration_parts(self, turn: int, iteration: Sequence[PromptItem]) -> Iterator[Part]:
+        own, max_worth, is_edited = [iteration[0]], 0.0, False
         for result in iteration[1:]:
             if result.index in self.edited:
                 is_edited = True
             elif result.index in self.superseded:
                 continue
             elif result.bound >= _MIN_MASKED and self.is_maskable(result):
-                part = Part(self.relevance.worth([result]), Leaving.MASK, turn, (result,))
-                most = max(most, part.worth)
+                part = Part(self.relevance.worth([result]), Removal.MASK, turn, (result,))
+                max_worth = max(max_worth, part.worth)
                 yield part
             else:
                 own.append(result)
-        worth, call = self.relevance.worth(own, _OF_A_CALL), iteration[0]
+        worth, call = self.relevance.worth(own, _CALL_WORTH), iteration[0]
         if call.bound > self.long_arguments:
-            yield Part(worth, Leaving.SHORTEN, turn, (call,))
+            yield Part(worth, Removal.SHORTEN, turn, (call,))
         if not is_edited:
-            yield Part(max(most, worth), Leaving.OMIT, turn, tuple(iteration))
+            yield Part(max(max_worth, worth), Removal.OMIT, turn, tuple(iteration))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rolling_chat.context.prompt_items import may_be_cut
+from rolling_chat.context.prompt_items import can_be_cut
 from rolling_chat.context.trim_steps import TrimTargets
 from rolling_chat.context.working_prompt import Change, Totals, WorkingPrompt
 
@@ -14,9 +14,9 @@ _MIN_PART_TOKENS = 400
 # A part of at least this share is restored before anything older; a smaller one only in room that is left at
 # the end. Measured by `kept`: at 0.5 a part displaces more than it is worth, at 1.0 messages that nearly fit
 # are lost.
-_MOST = 0.8
+_MAIN_PART_SHARE = 0.8
 # A cut may come out slightly above its share; each retry reduces it by this factor.
-_LESS = 0.9
+_RETRY_FACTOR = 0.9
 
 
 class Restoring:
@@ -42,36 +42,36 @@ class Restoring:
         fit whole is restored in part: immediately if that is most of it, otherwise at the end if there is
         room.
         """
-        waiting, partly = set[int](), list[Sequence[Change]]()
+        blocked_turns, partial_steps = set[int](), list[Sequence[Change]]()
         for step in reversed(taken):
             turn = step[0].turn
             fits = not self._targets.are_exceeded(self._working.totals_without(step), self._deferred)
-            if turn not in waiting and fits and self._working.restore(step):
+            if turn not in blocked_turns and fits and self._working.restore(step):
                 continue
-            if turn not in waiting and not self._restore_part(step, _MOST):
-                partly.append(step)
-            waiting.update({turn} - {self._working.current})
-        for step in partly:
+            if turn not in blocked_turns and not self._restore_part(step, _MAIN_PART_SHARE):
+                partial_steps.append(step)
+            blocked_turns.update({turn} - {self._working.current})
+        for step in partial_steps:
             self._restore_part(step)
 
-    def _restore_part(self, step: Sequence[Change], least: float = 0.0) -> bool:
+    def _restore_part(self, step: Sequence[Change], min_share: float = 0.0) -> bool:
         """Undo a step with as much of its longest result or text as fits; return whether any was restored.
 
-        Nothing is restored if that is less than `least`, a share of the whole.
+        Nothing is restored if that is less than `min_share`, a share of the whole.
         """
-        cuttable = (change for change in step if may_be_cut(change.before))
+        cuttable = (change for change in step if can_be_cut(change.before))
         longest = max(cuttable, key=_size_before, default=None)
         if longest is None:
             return False
         is_past, size = longest.turn != self._working.current, _size_before(longest)
         room = size - self._excess(self._working.totals_without(step), is_past=is_past)
-        if room < max(_MIN_PART_TOKENS, least * size) or not self._working.restore(step):
+        if room < max(_MIN_PART_TOKENS, min_share * size) or not self._working.restore(step):
             return False
         while room >= _MIN_PART_TOKENS:
             self._working.restore_part(longest.turn, longest.key, int(room))
             if not self._targets.are_exceeded(self._working.totals, self._deferred):
                 return True
-            room *= _LESS
+            room *= _RETRY_FACTOR
         self._working.redo(step)
         return False
 

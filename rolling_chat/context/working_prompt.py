@@ -17,7 +17,7 @@ from rolling_chat.context.surviving import (
 )
 
 # The key of a placeholder reply; the keys of other invented items are far below.
-_BRIDGE = -1
+_PLACEHOLDER = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,15 @@ class WorkingPrompt:
         """Return the remaining items of a turn, in order."""
         return [item for item in self._turns[turn].values() if item is not None] if self._turns else []
 
-    def holds(self, turn: int, index: int) -> bool:
+    def contains(self, turn: int, index: int) -> bool:
         """Return whether the message at `index` is still in this turn."""
         return self._turns[turn].get(index) is not None
 
     @property
     def turns(self) -> list[list[PromptItem]]:
         """The turns with remaining items; the current turn is last, even if empty."""
-        held = list(map(self.of, range(len(self))))
-        return [turn for turn in held[:-1] if turn] + held[-1:]
+        items = list(map(self.of, range(len(self))))
+        return [turn for turn in items[:-1] if turn] + items[-1:]
 
     @property
     def decisions(self) -> Decisions:
@@ -122,7 +122,7 @@ class WorkingPrompt:
         is_call_omitted = False
         for key in keys:
             item = self._turns[turn].get(key)
-            if item is None or key == _BRIDGE or is_filler(item):
+            if item is None or key == _PLACEHOLDER or is_filler(item):
                 continue
             is_result = item.message.role == "tool"
             if not is_result:
@@ -135,8 +135,8 @@ class WorkingPrompt:
             self._record(Change(turn, key, item, None, layer=layer))
             if item.index >= 0:
                 self._omitted[item.index] = layer
-        self._fit_fillers(turn)
-        self._bridge(turn)
+        self._drop_idle_fillers(turn)
+        self._update_placeholder(turn)
 
     def _omits_whole(self, turn: int, keys: Collection[int]) -> bool:
         """Return whether omitting `keys` leaves no real message in the turn."""
@@ -145,14 +145,14 @@ class WorkingPrompt:
 
     def mask(self, turn: int, item: PromptItem, reason: str = OLDER) -> None:
         """Mask a result; it stays unchanged if the mask would not be shorter."""
-        if self._may_change(item) and item.index not in self._masked:
+        if self._is_changeable(item) and item.index not in self._masked:
             self._masked[item.index] = reason
             level = self._levels.pop(item.index, None)
             self._reshape(turn, item.index, level)
 
     def shorten_arguments(self, turn: int, item: PromptItem) -> None:
         """Cut the long arguments of a call."""
-        if not self._may_change(item):
+        if not self._is_changeable(item):
             return
         # a call that was leveled while it was the newest loses its share
         level = self._levels.pop(item.index, None)
@@ -162,7 +162,7 @@ class WorkingPrompt:
 
     def level(self, item: PromptItem, share: int) -> None:
         """Limit a result of the current turn, or each long value of a call, to `share` bound tokens."""
-        if not self._may_change(item):
+        if not self._is_changeable(item):
             return
         if item.message.tool_calls:
             self._arguments.add(item.index)
@@ -175,7 +175,7 @@ class WorkingPrompt:
             self._arguments.discard(item.index)
             self._reshape(self.current, item.index)
 
-    def _may_change(self, item: PromptItem) -> bool:
+    def _is_changeable(self, item: PromptItem) -> bool:
         return item.index >= 0 and item.index not in self._pinned
 
     # -- undoing steps
@@ -185,19 +185,19 @@ class WorkingPrompt:
         done, self._changes = tuple(self._changes), []
         return done
 
-    def totals_without(self, take_changes: Sequence[Change]) -> Totals:
+    def totals_without(self, changes: Sequence[Change]) -> Totals:
         """Return the totals as if `changes` were undone."""
         totals = self.totals
-        for change in take_changes:
-            totals = self._tallied(totals, change.turn, change.after, change.before)
+        for change in changes:
+            totals = self._updated_totals(totals, change.turn, change.after, change.before)
         return totals
 
-    def restore(self, take_changes: Sequence[Change]) -> bool:
+    def restore(self, changes: Sequence[Change]) -> bool:
         """Undo a step unless its items have changed since; return whether it was undone."""
-        if not all(map(self.is_after, take_changes)):
+        if not all(map(self.is_unchanged_since, changes)):
             return False
-        self.totals = self.totals_without(take_changes)
-        for change in take_changes:
+        self.totals = self.totals_without(changes)
+        for change in changes:
             self._turns[change.turn][change.key] = change.before
             if change.before is None:
                 continue
@@ -223,7 +223,7 @@ class WorkingPrompt:
                 self._levels.pop(change.key, None)
                 self._masked[change.key] = after.reason
 
-    def is_after(self, change: Change) -> bool:
+    def is_unchanged_since(self, change: Change) -> bool:
         """Return whether the item is unchanged since that step."""
         return self._turns[change.turn].get(change.key) is change.after
 
@@ -232,29 +232,29 @@ class WorkingPrompt:
         self._levels[index] = share
         self._reshape(turn, index)
 
-    def _fit_fillers(self, turn: int) -> None:
+    def _drop_idle_fillers(self, turn: int) -> None:
         """Drop the fillers that no longer separate two answers."""
         if not self._fillers[turn]:
             return
-        held = [item for item in self._turns[turn].values() if item is not None]
-        needed = {id(item) for item in without_idle_fillers(held)}
+        items = [item for item in self._turns[turn].values() if item is not None]
+        needed = {id(item) for item in without_idle_fillers(items)}
         for key in self._fillers[turn]:
             item = self._turns[turn][key]
             if item is not None and id(item) not in needed:
                 self._turns[turn][key] = None
                 self._record(Change(turn, key, item, None))
 
-    def _bridge(self, turn: int) -> None:
+    def _update_placeholder(self, turn: int) -> None:
         """Add a placeholder reply to a past turn whose own was omitted, or remove one no longer needed."""
         if turn == self.current:
             return
-        bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
-        others = [item for item in others[:2] if item is not bridge]
+        placeholder, others = self._turns[turn].get(_PLACEHOLDER), self.of(turn)[::-1]
+        others = [item for item in others[:2] if item is not placeholder]
         reply = self._replies[turn] or self._reply
         wanted = reply if others and needs_reply(others[0]) else None
-        if bridge is not wanted:
-            self._turns[turn][_BRIDGE] = wanted
-            self._record(Change(turn, _BRIDGE, bridge, wanted))
+        if placeholder is not wanted:
+            self._turns[turn][_PLACEHOLDER] = wanted
+            self._record(Change(turn, _PLACEHOLDER, placeholder, wanted))
 
     def _reshape(self, turn: int, index: int, level: int | None = None) -> None:
         old = self._turns[turn].get(index)
@@ -267,9 +267,11 @@ class WorkingPrompt:
 
     def _record(self, change: Change) -> None:
         self._changes.append(change)
-        self.totals = self._tallied(self.totals, change.turn, change.before, change.after)
+        self.totals = self._updated_totals(self.totals, change.turn, change.before, change.after)
 
-    def _tallied(self, totals: Totals, turn: int, old: PromptItem | None, new: PromptItem | None) -> Totals:
+    def _updated_totals(
+        self, totals: Totals, turn: int, old: PromptItem | None, new: PromptItem | None
+    ) -> Totals:
         is_past = turn != self.current
         count = (new is not None) - (old is not None)
         tokens = (new.tokens if new else 0) - (old.tokens if old else 0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rolling_chat.context import CountMemo, count_tokens
-from rolling_chat.context.cutting.kinds import see_kind
+from rolling_chat.context.cutting.kinds import detect_kind
 from rolling_chat.context.cutting.pieces import split
 from rolling_chat.context.tool_results import truncate_text
 from rolling_chat.context_keys import TRUNCATIONS
@@ -61,7 +61,7 @@ def tally(path: Path, cap: int) -> tuple[Counter[tuple[str, str]], str]:
             }
             if not any(needed.values()):
                 continue
-            kinds[see_kind(split(text)).name] += 1
+            kinds[detect_kind(split(text)).name] += 1
             for column, some in needed.items():
                 found[column, ""] += len(some)
             for style in TRUNCATIONS:

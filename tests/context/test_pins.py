@@ -18,7 +18,7 @@ from rolling_chat.context import (
     build_final_prompt,
 )
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
-from rolling_chat.context.repair import REPLY_LEFT
+from rolling_chat.context.repair import REPLY_OMITTED
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
 from tests.support.soundness import TOOLS, assert_every_message_has_one_fate, assert_sound, with_ids
@@ -105,7 +105,7 @@ def test_what_began_the_branch_is_its_request_though_it_says_that_it_was_sent_in
 
 def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
     prompt = build(BRANCH, ContextConfig(), pins=excluded(7))
-    assert [message["content"] for message in prompt.messages[-3:]] == ["next", REPLY_LEFT, "now"]
+    assert [message["content"] for message in prompt.messages[-3:]] == ["next", REPLY_OMITTED, "now"]
 
 
 def test_what_is_excluded_is_not_pinned() -> None:

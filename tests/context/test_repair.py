@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from rolling_chat.context.repair import (
-    GOES_ON,
+    CONTINUATION,
     MISSING_REPLY,
     MISSING_REQUEST,
     MISSING_RESULT,
@@ -59,7 +59,7 @@ def test_an_answer_before_any_request_gets_a_request_before_it() -> None:
 
 
 def test_two_answers_in_a_row_are_held_apart() -> None:
-    assert texts(repair(user("a"), assistant("b"), assistant("c"))) == ["a", "b", GOES_ON, "c"]
+    assert texts(repair(user("a"), assistant("b"), assistant("c"))) == ["a", "b", CONTINUATION, "c"]
 
 
 @pytest.mark.parametrize("role", ["system", "function", "nobody"])

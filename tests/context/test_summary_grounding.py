@@ -16,7 +16,7 @@ from rolling_chat.context.summary_grounding import (
     names_used,
     plain_name,
     specificity,
-    without_foreign,
+    foreign_lines,
 )
 from rolling_chat.messages import Message
 
@@ -121,8 +121,8 @@ def test_single_lines_of_an_answer_are_left_out_for_foreign_names_and_not_most_o
         "strip() takes whitespace.",
         "See conf/kestrel.toml.",
     ]
-    assert without_foreign([*good, "add_numbers was fixed."], Source(SOURCE)) == {"add_numbers was fixed."}
-    assert without_foreign([good[0], "add_numbers was fixed."], Source(SOURCE)) == frozenset()
+    assert foreign_lines([*good, "add_numbers was fixed."], Source(SOURCE)) == {"add_numbers was fixed."}
+    assert foreign_lines([good[0], "add_numbers was fixed."], Source(SOURCE)) == frozenset()
 
 
 @given(st.lists(st.text(max_size=200), max_size=6), st.text(max_size=200), st.integers(0, 200))

@@ -61,7 +61,7 @@ class JsonBody:
         room = max(0, chars - (len(self.text) - self.end + self.start))
         if self.are_lines:
             rows = self._rows(self.start, self.end)
-            body = "\n".join(self._chosen(rows, self.start, room, 0))
+            body = "\n".join(self._choose_rows(rows, self.start, room, 0))
         else:
             body = self._value(self.start, self.end, room, 0)
         notice = " ".join(describe("JSON lines" if self.are_lines else "JSON", "", self._gaps))
@@ -85,37 +85,39 @@ class JsonBody:
         sizes = [stop - begin + len(between) for begin, stop in spans]
         if len(spans) <= _MAX_LEVELED and len(spans) * _MIN_SHARE <= room:
             shares = level(sizes, room)
-            members = [self._member(rows, at, share - len(between), depth) for at, share in enumerate(shares)]
+            members = [
+                self._member(rows, index, share - len(between), depth) for index, share in enumerate(shares)
+            ]
         else:
-            members = self._chosen(rows, start, room, depth)
+            members = self._choose_rows(rows, start, room, depth)
         return head + between.join(members) + tail
 
-    def _member(self, rows: _Rows, at: int, room: int, depth: int) -> str:
-        (begin, _), (start, end) = rows.spans[at], rows.values[at]
+    def _member(self, rows: _Rows, index: int, room: int, depth: int) -> str:
+        (begin, _), (start, end) = rows.spans[index], rows.values[index]
         key = self.text[begin:start]
         try:
             return key + self._value(start, end, max(0, room - len(key)), depth + 1)
         except ValueError:  # a line that is not JSON among lines that are
             return _quoted(self.text[start : start + max(0, room)])
 
-    def _chosen(self, rows: _Rows, start: int, room: int, depth: int) -> list[str]:
+    def _choose_rows(self, rows: _Rows, start: int, room: int, depth: int) -> list[str]:
         """Return the rows that fit, with marks for the others."""
-        spans, most = rows.spans, max(_MIN_ROW, room // _ROW_SHARE)
-        layers = rows.layers or self._wanted(rows, start)
-        sizes = [min(end - begin, most) for begin, end in spans]
+        spans, max_chars = rows.spans, max(_MIN_ROW, room // _ROW_SHARE)
+        layers = rows.layers or self._rank_rows(rows, start)
+        sizes = [min(end - begin, max_chars) for begin, end in spans]
         chosen = choose(sizes, layers, room)
         is_object = spans and spans[0] != rows.values[0]
         parts, before = [], 0
-        for at in [*chosen, len(spans)]:
-            if before < at:
-                gap = self._gap(spans[before][0], spans[at - 1][1], f"items {before + 1}-{at}")
+        for index in [*chosen, len(spans)]:
+            if before < index:
+                gap = self._gap(spans[before][0], spans[index - 1][1], f"items {before + 1}-{index}")
                 parts.append(_quoted(gap.mark) + (': ""' if is_object else ""))
-            if at < len(spans):
-                parts.append(self._member(rows, at, most, depth))
-            before = at + 1
+            if index < len(spans):
+                parts.append(self._member(rows, index, max_chars, depth))
+            before = index + 1
         return parts
 
-    def _wanted(self, rows: _Rows, start: int) -> Sequence[Layer]:
+    def _rank_rows(self, rows: _Rows, start: int) -> Sequence[Layer]:
         texts = [self.text[begin : min(end, begin + _MAX_COMPARED)] for begin, end in rows.spans]
         lines = Lines(Pieces(texts, range(1, len(texts) + 1)))
         layers = (
@@ -171,7 +173,7 @@ def _find_value(text: str) -> JsonBody | None:
         match = _SPACE.match(text, position)
         start = match.end() if match else position
         if text[start : start + 1] in ("[", "{", '"') and start <= _MAX_FRAME:
-            end = _end_of(text, start)
+            end = _value_end(text, start)
             if end and len(text) - end <= _MAX_FRAME and (text[start] != '"' or not text[end:].strip()):
                 return JsonBody(text, start, end)
         position = text.find("\n", start) + 1
@@ -180,7 +182,7 @@ def _find_value(text: str) -> JsonBody | None:
     return None
 
 
-def _end_of(text: str, start: int) -> int:
+def _value_end(text: str, start: int) -> int:
     try:
         return _scan(text, start)[1]
     except (ValueError, RecursionError):
@@ -192,10 +194,10 @@ def _find_lines(text: str) -> JsonBody | None:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     first = text.lstrip().partition("\n")[0].rstrip()
-    if _end_of(first, 0) != len(first):
+    if _value_end(first, 0) != len(first):
         return None
     spans = _line_spans(text, 0, len(text))
-    if len(spans) > 1 and all(_end_of(text, start) == end for start, end in spans):
+    if len(spans) > 1 and all(_value_end(text, start) == end for start, end in spans):
         return JsonBody(text, 0, len(text), are_lines=True)
     return None
 
@@ -216,23 +218,23 @@ def _members(text: str, start: int) -> _Rows:
     is_object = text[start] == "{"
     spans: list[_Span] = []
     values: list[_Span] = []
-    position = _after_space(text, start + 1)
+    position = _skip_space(text, start + 1)
     while text[position] not in "]}":
         begin = position
         if is_object:
             match = _STRING.match(text, position)
-            position = _after_space(text, match.end() if match else position)
-            position = _after_space(text, position + 1)
+            position = _skip_space(text, match.end() if match else position)
+            position = _skip_space(text, position + 1)
         end = _scan(text, position)[1]
         spans.append((begin, end))
         values.append((position, end))
-        position = _after_space(text, end)
+        position = _skip_space(text, end)
         if text[position] == ",":
-            position = _after_space(text, position + 1)
+            position = _skip_space(text, position + 1)
     return _Rows(spans, values)
 
 
-def _after_space(text: str, position: int) -> int:
+def _skip_space(text: str, position: int) -> int:
     match = _SPACE.match(text, position)
     return match.end() if match else position
 
@@ -249,5 +251,5 @@ def _with_notice(body: str, notice: str, are_lines: bool) -> str:
         return f"{body[:-1]}\\n{_quoted(notice)[1:]}"
     inner = body[:-1].rstrip()
     comma = "," if len(inner) > 1 else ""
-    said = _quoted(notice) if body[0] == "[" else f'"[truncated]": {_quoted(notice)}'
-    return f"{inner}{comma}\n{said}\n{body[-1]}"
+    entry = _quoted(notice) if body[0] == "[" else f'"[truncated]": {_quoted(notice)}'
+    return f"{inner}{comma}\n{entry}\n{body[-1]}"

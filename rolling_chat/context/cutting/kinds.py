@@ -11,10 +11,10 @@ from rolling_chat.context.cutting.pieces import Pieces
 from rolling_chat.context.cutting.records import LOG, TESTS, TEXT
 from rolling_chat.context.cutting.sources import CODE, DIFF, SIGNATURE
 
-_FIRST = 40  # lines sampled from the beginning
+_FIRST_LINES = 40  # lines sampled from the beginning
 _SAMPLE = 240  # lines sampled from the rest of the text
-_IN_A_ROW = 10
-_LOOKED_AT = 400  # characters of each line
+_BLOCK_LINES = 10
+_MAX_LINE_CHARS = 400  # characters of each line
 
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|Index: \S|--- [ab]/|\+\+\+ [ab]/)")
 _CHANGE = re.compile(r"^[-+ @\\]|^$")
@@ -37,7 +37,7 @@ _CODE = re.compile(
 )
 
 
-def see_kind(pieces: Pieces) -> Kind:
+def detect_kind(pieces: Pieces) -> Kind:
     """Return the kind that most sampled lines indicate; prose if no other fits."""
     sample = _sample(pieces)
     if not sample:
@@ -82,8 +82,8 @@ class _Share:
 def _sample(pieces: Pieces) -> list[str]:
     """Return the first lines, then blocks of lines from the rest: single lines could miss a pattern."""
     texts = pieces.texts
-    some = list(texts[:_FIRST])
-    step = max(_IN_A_ROW, (len(texts) - _FIRST) * _IN_A_ROW // _SAMPLE)
-    for start in range(_FIRST, len(texts), step):
-        some += texts[start : start + _IN_A_ROW]
-    return [text[:_LOOKED_AT].rstrip("\r") for text in some if text.strip()]
+    sample = list(texts[:_FIRST_LINES])
+    step = max(_BLOCK_LINES, (len(texts) - _FIRST_LINES) * _BLOCK_LINES // _SAMPLE)
+    for start in range(_FIRST_LINES, len(texts), step):
+        sample += texts[start : start + _BLOCK_LINES]
+    return [text[:_MAX_LINE_CHARS].rstrip("\r") for text in sample if text.strip()]

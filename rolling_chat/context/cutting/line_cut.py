@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rolling_chat.context.cutting.kinds import see_kind
+from rolling_chat.context.cutting.kinds import detect_kind
 from rolling_chat.context.cutting.lines import Kind, Lines
 from rolling_chat.context.cutting.notices import Describe, Gap
 from rolling_chat.context.cutting.pieces import Layer, choose, split
@@ -28,11 +28,12 @@ class LineCut:
     def of(cls, text: str, chars: int) -> LineCut:
         """Analyze a text that will be cut to about `chars` characters."""
         pieces = split(text)
-        kind = see_kind(pieces)
+        kind = detect_kind(pieces)
         lines = Lines(pieces, kind.are_paths)
-        most = 100 + chars // _MIN_LINE
+        max_pieces = 100 + chars // _MIN_LINE
         layers = [
-            Layer(list(itertools.islice(layer.order, most)), layer.share) for layer in kind.layers(lines)
+            Layer(list(itertools.islice(layer.order, max_pieces)), layer.share)
+            for layer in kind.layers(lines)
         ]
         sizes = list(map(len, pieces.texts))
         return cls(lines, kind, layers, sizes, [0, *itertools.accumulate(sizes)])
@@ -49,25 +50,25 @@ class LineCut:
         kept: list[int] = []
         parts: list[str] = []
         gaps: list[Gap] = []
-        for at in [*chosen, self.lines.count]:
+        for index in [*chosen, self.lines.count]:
             start = kept[-1] + 1 if kept else 0
-            if start < at:
-                gap = self._gap(start, at)
+            if start < index:
+                gap = self._gap(start, index)
                 if gap.chars <= len(gap.mark):
-                    self._keep(range(start, at), kept, parts)
+                    self._keep(range(start, index), kept, parts)
                 else:
                     gaps.append(gap)
                     parts.append(gap.mark if not parts else "\n" + gap.mark)
-            if at < self.lines.count:
-                self._keep((at,), kept, parts)
+            if index < self.lines.count:
+                self._keep((index,), kept, parts)
         return kept, "".join(parts), gaps
 
     def _keep(self, indexes: Sequence[int], kept: list[int], parts: list[str]) -> None:
         pieces = self.lines.pieces
-        for at in indexes:
-            goes_on = at in pieces.inner and bool(kept) and kept[-1] == at - 1
-            parts.append(pieces.texts[at] if goes_on or not parts else "\n" + pieces.texts[at])
-            kept.append(at)
+        for index in indexes:
+            is_continued = index in pieces.inner and bool(kept) and kept[-1] == index - 1
+            parts.append(pieces.texts[index] if is_continued or not parts else "\n" + pieces.texts[index])
+            kept.append(index)
 
     def _gap(self, start: int, end: int) -> Gap:
         pieces = self.lines.pieces

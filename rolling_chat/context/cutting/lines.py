@@ -32,7 +32,7 @@ FOUND = re.compile(
 )
 _NAME_PARTS = re.compile(rb"[-_.$@#/%+\\]+")
 _MAX_ALARM_WORD = 60  # characters; longer words are data
-_ORDINARY = 0.4  # of the lines: if more report problems, it is nothing unusual
+_MAX_ALARMING_SHARE = 0.4  # of the lines: if more report problems, it is nothing unusual
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ class Lines:
         if not alarms:
             return []
         known = alarms.keys()
-        found = [at for at, words in enumerate(self.rows.words) if not known.isdisjoint(words)]
-        if len(found) > max(3, self.count * _ORDINARY):
+        found = [index for index, words in enumerate(self.rows.words) if not known.isdisjoint(words)]
+        if len(found) > max(3, self.count * _MAX_ALARMING_SHARE):
             return []
         seen: Counter[int] = Counter()
         order = []
-        for at in found:
-            level = max(alarms.get(word, 0) for word in self.rows.words[at])
-            kind = self.pattern[at]
-            order.append((seen[kind].bit_length(), -level, -self.rows.rarity[at], at))
+        for index in found:
+            level = max(alarms.get(word, 0) for word in self.rows.words[index])
+            kind = self.pattern[index]
+            order.append((seen[kind].bit_length(), -level, -self.rows.rarity[index], index))
             seen[kind] += 1
-        return [at for *_, at in sorted(order)]
+        return [index for *_, index in sorted(order)]
 
     @cached_property
     def examples(self) -> list[int]:
@@ -109,9 +109,9 @@ class Lines:
         """The folder of each piece's path."""
         return [path.rstrip("/").rpartition("/")[0] for path in self.paths]
 
-    def with_any(self, words: frozenset[bytes]) -> list[int]:
+    def containing(self, words: frozenset[bytes]) -> list[int]:
         """Return the pieces that contain one of `words`."""
-        return [at for at, found in enumerate(self.rows.words) if not words.isdisjoint(found)]
+        return [index for index, found in enumerate(self.rows.words) if not words.isdisjoint(found)]
 
 
 def _nothing(lines: Lines, chosen: Sequence[int]) -> str:  # noqa: ARG001
@@ -128,20 +128,20 @@ class Kind:
     are_paths: bool = False
 
 
-def continued(lines: Lines, starts: Sequence[int], limit: int = 60) -> Iterator[int]:
+def with_continuations(lines: Lines, starts: Sequence[int], limit: int = 60) -> Iterator[int]:
     """Yield each of `starts` with the indented lines that follow it, and the line that ends a traceback."""
     texts = lines.pieces.texts
     for start in starts:
         yield start
-        at = start + 1
-        while at < lines.count and at - start < limit and _goes_on(texts[at]):
-            yield at
-            at += 1
-        if at < lines.count and at > start + 1 and "Traceback" in texts[start]:
-            yield at
+        index = start + 1
+        while index < lines.count and index - start < limit and _is_continuation(texts[index]):
+            yield index
+            index += 1
+        if index < lines.count and index > start + 1 and "Traceback" in texts[start]:
+            yield index
 
 
-def _goes_on(text: str) -> bool:
+def _is_continuation(text: str) -> bool:
     return text[:1] in (" ", "\t") or text.startswith("Caused by")
 
 

@@ -21,17 +21,17 @@ _SAME_CELLS = 0.8  # of the rows
 def search_layers(lines: Lines) -> list[Layer]:
     """Keep the best line of every file, rare lines, then more lines of each file."""
     files: defaultdict[str, list[int]] = defaultdict(list)
-    for at, path in enumerate(lines.paths):
+    for index, path in enumerate(lines.paths):
         if path:
-            files[path].append(at)
+            files[path].append(index)
     rarity = lines.rows.rarity
-    best = [max(found, key=lambda at: (rarity[at], -at)) for found in files.values()]
-    best.sort(key=lambda at: -rarity[at])
+    best = [max(found, key=lambda index: (rarity[index], -index)) for found in files.values()]
+    best.sort(key=lambda index: -rarity[index])
     return [
         Layer(edges(lines.count), 0.05),
         Layer(lines.rare, 0.3),
         Layer(best, 0.4),
-        Layer(_in_turn([found[:6] for found in files.values()]), 0.15),
+        Layer(_interleave([found[:6] for found in files.values()]), 0.15),
         Layer(edges(lines.count), 1),
     ]
 
@@ -39,29 +39,29 @@ def search_layers(lines: Lines) -> list[Layer]:
 def path_layers(lines: Lines) -> list[Layer]:
     """Keep rare names, then some names from every folder."""
     folders: defaultdict[str, list[int]] = defaultdict(list)
-    for at, folder in enumerate(lines.folders):
-        folders[folder].append(at)
+    for index, folder in enumerate(lines.folders):
+        folders[folder].append(index)
     return [
         Layer(edges(lines.count), 0.1),
         Layer(lines.rare, 0.45),
-        Layer(_in_turn(folders.values()), 0.35),
+        Layer(_interleave(folders.values()), 0.35),
         Layer(edges(lines.count), 1),
     ]
 
 
-def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:
+def _interleave(groups: Iterable[Sequence[int]]) -> list[int]:
     """Return the first of each group, then the second of each, and so on."""
-    order = [(rank, number, at) for number, group in enumerate(groups) for rank, at in enumerate(group)]
-    return [at for *_, at in sorted(order)]
+    order = [(rank, number, index) for number, group in enumerate(groups) for rank, index in enumerate(group)]
+    return [index for *_, index in sorted(order)]
 
 
 def note_folders(lines: Lines, chosen: Sequence[int]) -> str:
     """Return a note on how many lines were left out of each folder."""
-    left = Counter(lines.folders) - Counter(lines.folders[at] for at in chosen)
-    said = [f"{name[-60:] or '.'}/ {many:,}" for name, many in left.most_common(_MAX_FOLDERS)]
-    more = len(left) - len(said)
+    omitted = Counter(lines.folders) - Counter(lines.folders[index] for index in chosen)
+    entries = [f"{name[-60:] or '.'}/ {count:,}" for name, count in omitted.most_common(_MAX_FOLDERS)]
+    more = len(omitted) - len(entries)
     rest = f", and {more:,} more folders" if more > 0 else ""
-    return f"left out, by folder: {', '.join(said)}{rest}" if said else ""
+    return f"left out, by folder: {', '.join(entries)}{rest}" if entries else ""
 
 
 def table_layers(lines: Lines) -> list[Layer]:
@@ -86,12 +86,12 @@ def delimiter_of(lines: Sequence[str]) -> str | None:
         return None
     for delimiter in ("\t", "|", ";", ","):
         sizes = Counter(line.count(delimiter) for line in filled)
-        cuts, many = sizes.most_common(1)[0]
-        if cuts >= 1 and many >= len(filled) * _SAME_CELLS and (cuts > 1 or delimiter == "\t"):
+        cuts, count = sizes.most_common(1)[0]
+        if cuts >= 1 and count >= len(filled) * _SAME_CELLS and (cuts > 1 or delimiter == "\t"):
             return delimiter
     sizes = Counter(len(line.split()) for line in filled)
-    size, many = sizes.most_common(1)[0]
-    if size < 3 or many < len(filled) * _SAME_CELLS:
+    size, count = sizes.most_common(1)[0]
+    if size < 3 or count < len(filled) * _SAME_CELLS:
         return None
     rows = [line.split() for line in filled if len(line.split()) == size]
     columns = zip(*rows, strict=True)
@@ -113,10 +113,10 @@ def _extremes(lines: Lines) -> list[int]:
     rows = [text.split(delimiter or None) for text in texts]
     size = Counter(map(len, rows)).most_common(1)[0][0]
     # skip the header
-    even = [at for at, row in enumerate(rows) if at and len(row) == size]
+    even = [index for index, row in enumerate(rows) if index and len(row) == size]
     found: list[int] = []
-    for column in zip(*[rows[at] for at in even], strict=True):
-        found += (even[at] for at in _ends_of(column))
+    for column in zip(*[rows[index] for index in even], strict=True):
+        found += (even[index] for index in _ends_of(column))
     return list(dict.fromkeys(found))
 
 
@@ -127,10 +127,10 @@ def _ends_of(column: Sequence[str]) -> tuple[int, ...]:
     try:
         numbers, places = list(map(float, column)), None
     except ValueError:  # some cells have units or separators, or are missing
-        places = [at for at, cell in enumerate(column) if _NUMBER.match(cell.strip(' "'))]
-        numbers = [float(_NOT_IN_NUMBERS.sub("", column[at])) for at in places]
+        places = [index for index, cell in enumerate(column) if _NUMBER.match(cell.strip(' "'))]
+        numbers = [float(_NOT_IN_NUMBERS.sub("", column[index])) for index in places]
     ends = numbers.index(max(numbers)), numbers.index(min(numbers))
-    return ends if places is None else tuple(places[at] for at in ends)
+    return ends if places is None else tuple(places[index] for index in ends)
 
 
 SEARCH = Kind("search results", search_layers, note_folders)

@@ -46,17 +46,17 @@ def describer(indicator: str, recall: str, *, brief: bool = False) -> Describe:
         if brief:
             return [line for line in (indicator, recall) if line]
         noted = f"{name}; {note[:_MAX_NOTE]}" if note else name
-        said = [f"{indicator} [{noted}]"]
-        return [*said, with_lines(recall, gaps)] if recall else said
+        entries = [f"{indicator} [{noted}]"]
+        return [*entries, recall_with_lines(recall, gaps)] if recall else entries
 
     return describe
 
 
-def with_lines(recall: str, gaps: Sequence[Gap]) -> str:
+def recall_with_lines(recall: str, gaps: Sequence[Gap]) -> str:
     """Return the recall line with the largest gaps, such as `[recall: r17 lines 200-400, 900-950]`."""
     largest = sorted((gap for gap in gaps if not gap.part), key=lambda gap: -gap.chars)[:_MAX_RANGES]
     ranges = dict.fromkeys((gap.first, gap.last) for gap in sorted(largest, key=lambda gap: gap.first))
     if not ranges or not recall.endswith("]"):
         return recall
-    said = ", ".join(f"{first}-{last}" for first, last in ranges)
-    return f"{recall[:-1]} lines {said}]"
+    ranges_text = ", ".join(f"{first}-{last}" for first, last in ranges)
+    return f"{recall[:-1]} lines {ranges_text}]"

@@ -14,7 +14,7 @@ _PART = re.compile(r".{1,240}(?=[\s,;}>\])|])[\s,;}>\])|]|.{1,300}", re.DOTALL)
 _MARK_CHARS = 16  # the length of a gap's mark
 _MAX_MISSES = 40  # consecutive pieces that do not fit before a layer ends
 _ATTEMPTS = 7
-_FULL = 0.96  # of the room; filling more is not worth another attempt
+_FULL_SHARE = 0.96  # of the room; filling more is not worth another attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ def choose(sizes: Sequence[int], layers: Sequence[Layer], room: int) -> list[int
 def edges(count: int, *, first: float = 0.5) -> Iterator[int]:
     """Yield the indexes below `count` from both ends inwards; a share of `first` comes from the beginning."""
     low, high = 0, count - 1
-    owed = first
+    due = first
     while low <= high:
-        if owed >= 0.5:
-            owed -= 1
+        if due >= 0.5:
+            due -= 1
             yield low
             low += 1
         else:
             yield high
             high -= 1
-        owed += first
+        due += first
 
 
 def with_neighbors(indexes: Iterable[int], count: int, around: int = 1) -> Iterator[int]:
@@ -117,15 +117,15 @@ def fill(render: Callable[[int], str], room: int, chars: int, count: CountText) 
         tokens = count(text)
         if tokens <= room and tokens > best_tokens:
             best, best_tokens = text, tokens
-        if room * _FULL <= tokens <= room:
+        if room * _FULL_SHARE <= tokens <= room:
             break
         wanted = int(chars * 0.985 * room / max(1, tokens))
         # no shorter text is possible, or the whole text is included
         if wanted <= 0 or (tokens <= room and wanted <= chars):
             break
         chars = wanted
-    return best or _if_fitting(render(0), room, count)
+    return best or _if_it_fits(render(0), room, count)
 
 
-def _if_fitting(text: str, room: int, count: CountText) -> str:
+def _if_it_fits(text: str, room: int, count: CountText) -> str:
     return text if count(text) <= room else ""

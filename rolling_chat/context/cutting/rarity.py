@@ -24,9 +24,11 @@ _MIN_COLUMN = 6  # rows from which a column of words is compared
 _MAX_WORDS = 64  # words of a row that are compared by position
 _MAX_DIFFERENT = 0.6  # a column with a larger share of distinct values says nothing
 _SAMPLE = 2000  # rows that are sampled to find out
-_FEW = 40  # distinct values, such as status codes, compared as they are; of more values, numbers by length
+_MAX_EXACT_VALUES = (
+    40  # distinct values, such as status codes, compared as they are; of more values, numbers by length
+)
 _NOISE = 0.3  # the gain of a value that is hardly rarer than usual
-_OTHERS = 0.15  # the weight of a row's other gains, beside its largest
+_OTHER_GAINS_WEIGHT = 0.15  # the weight of a row's other gains, beside its largest
 
 
 class Rows:
@@ -44,7 +46,8 @@ class Rows:
         self._sum = [0.0] * len(rows)
         self._compare()
         self.rarity = [
-            best + _OTHERS * (total - best) for best, total in zip(self._best, self._sum, strict=True)
+            best + _OTHER_GAINS_WEIGHT * (total - best)
+            for best, total in zip(self._best, self._sum, strict=True)
         ]
 
     def _compare(self) -> None:
@@ -52,7 +55,7 @@ class Rows:
         self._count(everything, self.shapes)
         self._count(everything, [min(len(words), _MAX_WORDS) for words in self.words])
         counts = self._rare_words()
-        self._add(everything, counts, _beyond(counts))
+        self._add(everything, counts, _tail_gains(counts))
         groups: defaultdict[int, list[int]] = defaultdict(list)
         for index, words in enumerate(self.words):
             groups[len(words)].append(index)
@@ -79,14 +82,14 @@ class Rows:
 
     def _rare_words(self) -> list[int]:
         """Return for each row the number of its words that hardly any other row has."""
-        most = max(1, len(self.words) // 1000)
-        few = {word for word in self.names if self.vocabulary[word] <= most}
-        return [len(few.intersection(words)) for words in self.words]
+        max_rows = max(1, len(self.words) // 1000)
+        rare = {word for word in self.names if self.vocabulary[word] <= max_rows}
+        return [len(rare.intersection(words)) for words in self.words]
 
 
 def _comparable(column: Sequence[bytes]) -> Sequence[bytes]:
     """Return the column with all digits equal, so that numbers compare by length, unless values are few."""
-    if len(set(column[:: 1 + len(column) // _SAMPLE])) <= _FEW:
+    if len(set(column[:: 1 + len(column) // _SAMPLE])) <= _MAX_EXACT_VALUES:
         return column
     return b" ".join(column).translate(_DIGITS).split(b" ")
 
@@ -103,14 +106,14 @@ def gains(column: Sequence[Hashable]) -> dict[Hashable, float]:
     counts = Counter(column)
     if len(counts) == 1 or len(counts) > total * _MAX_DIFFERENT:
         return {}
-    most = math.log(total)
-    usual = most - sum(count * math.log(count) for count in counts.values()) / total
-    regular = 1 - usual / most
-    gain = {value: (most - math.log(count) - usual) * regular for value, count in counts.items()}
-    return {value: much for value, much in gain.items() if much > _NOISE}
+    max_gain = math.log(total)
+    average = max_gain - sum(count * math.log(count) for count in counts.values()) / total
+    regularity = 1 - average / max_gain
+    gain = {value: (max_gain - math.log(count) - average) * regularity for value, count in counts.items()}
+    return {value: value_gain for value, value_gain in gain.items() if value_gain > _NOISE}
 
 
-def _beyond(counts: Sequence[int]) -> dict[Hashable, float]:
+def _tail_gains(counts: Sequence[int]) -> dict[Hashable, float]:
     """Return for each count how unusually high it is, on the same scale as `gains`."""
     known = Counter(counts)
     total, above = len(counts), 0
@@ -118,16 +121,16 @@ def _beyond(counts: Sequence[int]) -> dict[Hashable, float]:
     for count in sorted(known, reverse=True):
         above += known[count]
         # the logarithm of a random tail falls by 1 on average: only more than that is unusual
-        much = math.log(total / above) - 1
-        if count and much > _NOISE:
-            gain[count] = much
+        value_gain = math.log(total / above) - 1
+        if count and value_gain > _NOISE:
+            gain[count] = value_gain
     return gain
 
 
 def patterns(rows: Rows) -> list[int]:
     """Return for each row the index of the first row with the same pattern: shape and common words."""
-    least = max(2, len(rows.words) // 500)
-    common = {word for word in rows.names if rows.vocabulary[word] >= least}
+    min_rows = max(2, len(rows.words) // 500)
+    common = {word for word in rows.names if rows.vocabulary[word] >= min_rows}
     first: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
     is_common = common.__contains__
     return [

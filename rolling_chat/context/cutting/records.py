@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rolling_chat.context.cutting.lines import Kind, Lines, continued
+from rolling_chat.context.cutting.lines import Kind, Lines, with_continuations
 from rolling_chat.context.cutting.pieces import Layer, edges, with_neighbors
 
 _MAX_NOTED = 6  # patterns
@@ -21,7 +21,7 @@ def log_layers(lines: Lines) -> list[Layer]:
     alarming = lines.alarming
     return [
         Layer(edges(lines.count, first=0.4), 0.12),
-        Layer(continued(lines, alarming), 0.28),
+        Layer(with_continuations(lines, alarming), 0.28),
         Layer(lines.rare, 0.3),
         Layer(lines.examples, 0.1),
         Layer(with_neighbors(alarming, lines.count, 2), 0.1),
@@ -52,33 +52,37 @@ def test_layers(lines: Lines) -> list[Layer]:
 def _failures(lines: Lines) -> Iterator[int]:
     """Yield the lines that name a failure, then the sections that describe failures."""
     texts = lines.pieces.texts
-    passed = set(lines.with_any(_PASSED))
-    failed = [at for at in lines.alarming if at not in passed]
+    passed = set(lines.containing(_PASSED))
+    failed = [index for index in lines.alarming if index not in passed]
     yield from failed
-    at = 0
-    while at < len(texts):
-        if not texts[at].startswith(_FAILURE_STARTS) or not _FAILURES.search(texts[at]):
-            at += 1
+    index = 0
+    while index < len(texts):
+        if not texts[index].startswith(_FAILURE_STARTS) or not _FAILURES.search(texts[index]):
+            index += 1
             continue
-        yield at
-        at += 1
-        while at < len(texts) and not _NEXT_SECTION.search(texts[at]):
-            yield at
-            at += 1
+        yield index
+        index += 1
+        while index < len(texts) and not _NEXT_SECTION.search(texts[index]):
+            yield index
+            index += 1
     yield from with_neighbors(failed, lines.count, 3)
 
 
 def note_patterns(lines: Lines, chosen: Sequence[int]) -> str:
     """Return a note on which of the kept lines stand for many similar ones."""
     kept, numbers = set(chosen), lines.pieces.numbers
-    left = lines.pattern_counts - Counter(lines.pattern[at] for at in chosen)
-    said = [f"{many:,} like line {numbers[at]}" for at, many in left.most_common(_MAX_NOTED) if at in kept]
-    return f"left out: {', '.join(said)}" if said else ""
+    omitted = lines.pattern_counts - Counter(lines.pattern[index] for index in chosen)
+    entries = [
+        f"{count:,} like line {numbers[index]}"
+        for index, count in omitted.most_common(_MAX_NOTED)
+        if index in kept
+    ]
+    return f"left out: {', '.join(entries)}" if entries else ""
 
 
 def note_passes(lines: Lines, chosen: Sequence[int]) -> str:
     """Return a note on how many lines about passed tests were left out."""
-    passed = len(set(lines.with_any(_PASSED)).difference(chosen))
+    passed = len(set(lines.containing(_PASSED)).difference(chosen))
     return f"left out: {passed:,} lines of passed tests" if passed else ""
 
 

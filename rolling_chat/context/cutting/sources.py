@@ -34,9 +34,9 @@ def code_layers(lines: Lines) -> list[Layer]:
     """Keep the beginning of the code, rare lines, and the signatures of the rest."""
     texts = lines.pieces.texts
     signatures = [
-        at
-        for at, words in enumerate(lines.rows.words)
-        if words and (words[0] in _OPENERS or words[0][:1] in _MARKS) and SIGNATURE.match(texts[at])
+        index
+        for index, words in enumerate(lines.rows.words)
+        if words and (words[0] in _OPENERS or words[0][:1] in _MARKS) and SIGNATURE.match(texts[index])
     ]
     return [
         Layer(edges(lines.count, first=0.8), 0.2),
@@ -47,28 +47,28 @@ def code_layers(lines: Lines) -> list[Layer]:
 
 
 def _outermost_first(lines: Lines, signatures: Sequence[int]) -> list[int]:
-    def depth(at: int) -> int:
-        text = lines.pieces.texts[at]
+    def depth(index: int) -> int:
+        text = lines.pieces.texts[index]
         return len(text) - len(text.lstrip())
 
-    return sorted(signatures, key=lambda at: (depth(at), at))
+    return sorted(signatures, key=lambda index: (depth(index), index))
 
 
 def diff_layers(lines: Lines) -> list[Layer]:
     """Keep file and hunk headers, rare changes, then changes before context."""
     files, hunks, changes = [], [], set()
-    for at, text in enumerate(lines.pieces.texts):
+    for index, text in enumerate(lines.pieces.texts):
         if text.startswith("@@"):
-            hunks.append(at)
+            hunks.append(index)
         elif _FILE_HEAD.match(text):
-            files.append(at)
+            files.append(index)
         elif text.startswith(("+", "-")):
-            changes.add(at)
+            changes.add(index)
     return [
         Layer(edges(lines.count, first=0.8), 0.05),
         Layer(files, 0.25),
         Layer(hunks, 0.2),
-        Layer((at for at in lines.rare if at in changes), 0.25),
+        Layer((index for index in lines.rare if index in changes), 0.25),
         Layer(lines.rare, 0.05),
         Layer(_by_hunk(hunks, changes, lines.count), 0.15),
         Layer(edges(lines.count, first=0.8), 1),
@@ -79,7 +79,8 @@ def _by_hunk(hunks: Sequence[int], changes: set[int], count: int) -> Iterator[in
     """Yield the first changes of every hunk, then the next ones of every hunk, and so on."""
     ends = [*hunks[1:], count]
     parts = [
-        [at for at in range(start + 1, end) if at in changes] for start, end in zip(hunks, ends, strict=False)
+        [index for index in range(start + 1, end) if index in changes]
+        for start, end in zip(hunks, ends, strict=False)
     ]
     size = 4
     for start in range(0, max(map(len, parts), default=0), size):

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from rolling_chat.context import CountMemo
-from rolling_chat.context.cutting.kinds import see_kind
+from rolling_chat.context.cutting.kinds import detect_kind
 from rolling_chat.context.cutting.pieces import split
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.tool_results import truncate_text
@@ -48,7 +48,7 @@ def test_a_line_that_differs_is_kept_wherever_it_stands(name: str, place: float)
 )
 def test_a_kind_is_seen(name: str, seen: str) -> None:
     text = haystack(KINDS[name], KINDS[name].needles[0], 0.5, random.Random(name))
-    assert see_kind(split(text)).name == seen
+    assert detect_kind(split(text)).name == seen
 
 
 def test_a_traceback_in_a_log_is_kept_whole() -> None:
