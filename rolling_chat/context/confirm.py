@@ -89,7 +89,7 @@ def confirm_count(
 def _distribute(
     plan: ContextPlan, sent: SentPrompt, new_positions: Sequence[int], total: int
 ) -> Sequence[int]:
-    """Distribute `total` among the items at `new_positions`: replies keep reported sizes, others share the rest."""
+    """Distribute `total` among the new items: replies keep their reported sizes, others share the rest."""
     items = [sent.items[position] for position in new_positions]
     measured = plan.measured.of(sent.model)
     known = [measured.find_reply(item.index, item.message) for item in items]

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 from rolling_chat.context.budget import Budget
+from rolling_chat.context.notice_contents import NoticeContents, OmittedName
 from rolling_chat.context.omitted_names import names_within, rank_names
 from rolling_chat.context.pins import NO_PINS
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
 from rolling_chat.context.prompt_walk import PromptInputs, Walked
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
-from rolling_chat.context.told import OmittedName, Told
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Message
 from rolling_chat.notes import NOTE_TOOL, Note, NoteKey, max_notes_tokens, notes_after, without_oldest
@@ -60,23 +60,24 @@ class NoticeWriter:
     def notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
         """Return the notice for these decisions."""
         recall, parts = self.inputs.config.recall, unsummarized_parts(decisions, summary)
-        todo, told = self._todo_at(decisions.todo_index), decisions.told
+        todo, contents = self._todo_at(decisions.todo_index), decisions.notice
         if not parts:
-            return SystemNotice(summary=summary, recall=recall, todo=todo, told=told)
+            return SystemNotice(summary=summary, recall=recall, todo=todo, contents=contents)
         count = sum(stop - start for start, stop, _ in parts)
-        return SystemNotice(count, parts[0][0], parts[-1][1] - 1, summary, recall, todo, told)
+        return SystemNotice(count, parts[0][0], parts[-1][1] - 1, summary, recall, todo, contents)
 
     def budget(self, decisions: Decisions, summary: Summary | None) -> Budget:
         """Return the division of the window for the longest notice that new decisions could cause."""
         notice, sizes = self.notice(decisions, summary), self.inputs.sizes
         lists = (notice.todo, self._todo_at(self.walked.index.todo))
         notes, spare = self._longest_notes
-        told = Told(notes=notes, free=0 if self.inputs.config.room else -1)
-        longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), told)
+        contents = NoticeContents(notes=notes, free=0 if self.inputs.config.room else -1)
+        longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), contents)
         budget = sizes.budget(longest.added_to(self.inputs.system))
         system = budget.system + spare + (self._names_room(budget) if self.reserves_room else 0)
         # under other settings, the notice may have contained more than it could contain now
-        now = replace(notice, told=notice.told.with_only(notes=self.shows_notes, names=self.shows_names))
+        contents = notice.contents.with_only(notes=self.shows_notes, names=self.shows_names)
+        now = replace(notice, contents=contents)
         return replace(budget, system=max(system, sizes.budget(now.added_to(self.inputs.system)).system))
 
     def spare(self, decisions: Decisions, summary: Summary | None) -> int:
@@ -91,13 +92,13 @@ class NoticeWriter:
         so that the beginning of the prompt does not change.
         """
         before, plan = self.walked.before, self.inputs.given_plan
-        decisions = replace(decisions, todo_index=self._todo_index(decisions), told=before.told)
+        decisions = replace(decisions, todo_index=self._todo_index(decisions), notice=before.notice)
         pins = plan.pins if plan is not None else NO_PINS
         is_same = (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments)
         if is_same and pins == self.inputs.pins and self.shows_notes:
             return decisions
-        notes, untold = self._choose_notes(turns, decisions)
-        return replace(decisions, told=replace(before.told, notes=notes, untold=untold))
+        notes, hidden_notes = self._choose_notes(turns, decisions)
+        return replace(decisions, notice=replace(before.notice, notes=notes, hidden_notes=hidden_notes))
 
     def with_contents(
         self, turns: Turns, decisions: Decisions, summary: Summary | None, *, is_trim: bool
@@ -106,16 +107,18 @@ class NoticeWriter:
         before, plan = self.walked.before, self.inputs.plan
         decisions = self.with_lists(turns, decisions)
         is_new = not decisions.decides_like(before) if is_trim else decisions.omitted != before.omitted
-        is_new |= bool(before.told.names) and not self.shows_names
+        is_new |= bool(before.notice.names) and not self.shows_names
         if not is_new and summary == (plan.summary if plan is not None else None):
             return decisions
         has_room = self.inputs.config.room
-        told = replace(decisions.told, names=(), free=0 if has_room else -1, seen=len(self.inputs.given))
-        decisions = self._with_names(turns, replace(decisions, told=told), summary)
+        contents = replace(
+            decisions.notice, names=(), free=0 if has_room else -1, seen=len(self.inputs.given)
+        )
+        decisions = self._with_names(turns, replace(decisions, notice=contents), summary)
         if not has_room:
             return decisions
         free = self._free_tokens(turns, self._budget_with(decisions, summary))
-        return replace(decisions, told=replace(decisions.told, free=free))
+        return replace(decisions, notice=replace(decisions.notice, free=free))
 
     def _budget_with(self, decisions: Decisions, summary: Summary | None) -> Budget:
         return self.inputs.sizes.budget(self.notice(decisions, summary).added_to(self.inputs.system))
@@ -136,8 +139,8 @@ class NoticeWriter:
         plan = self.inputs.given_plan
         if plan is None or not (plan is self.inputs.plan or plan.is_of(self.inputs.given)):
             return ()
-        told = plan.decisions.told
-        return [note for note in (*told.notes, *told.untold) if note.text]
+        contents = plan.decisions.notice
+        return [note for note in (*contents.notes, *contents.hidden_notes) if note.text]
 
     @cached_property
     def _longest_notes(self) -> tuple[tuple[Note, ...], int]:
@@ -147,7 +150,7 @@ class NoticeWriter:
         notes = self._within_cap(tuple(self._notes.values()))
         if len(notes) == len(self._notes):
             return notes, 0
-        taken = self.inputs.sizes.cutting(Told(notes=notes).notes_block)
+        taken = self.inputs.sizes.cutting(NoticeContents(notes=notes).notes_block)
         return notes, max_notes_tokens(self.inputs.window) - taken
 
     def _choose_notes(self, turns: Turns, decisions: Decisions) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
@@ -159,15 +162,15 @@ class NoticeWriter:
         excluded = self.inputs.pin_effects.excluded
         due = [note for note in notes if note.by_user or note.key.index not in sent]
         due = [note for note in due if note.text or note.key.index in sent]
-        told = self._within_cap([note for note in due if note.key.index not in excluded])
+        shown = self._within_cap([note for note in due if note.key.index not in excluded])
         if not self.shows_notes:
-            told = ()
-        return told, tuple(note for note in due if note not in told)
+            shown = ()
+        return shown, tuple(note for note in due if note not in shown)
 
     def _within_cap(self, notes: Sequence[Note]) -> tuple[Note, ...]:
         """Return the newest of the notes that fit the cap."""
         cap, count = max_notes_tokens(self.inputs.window), self.inputs.sizes.cutting
-        while notes and count(Told(notes=tuple(notes)).notes_block) > cap:
+        while notes and count(NoticeContents(notes=tuple(notes)).notes_block) > cap:
             notes = without_oldest(notes)
         return tuple(notes)
 
@@ -187,7 +190,7 @@ class NoticeWriter:
         ranked = self._ranked_names(turns, self.notice(decisions, summary).added_to(self.inputs.system))
         names = names_within(ranked, max_tokens, sizes.cutting)
         while names:
-            named = replace(decisions, told=replace(decisions.told, names=names))
+            named = replace(decisions, notice=replace(decisions.notice, names=names))
             if self._budget_with(named, summary).system <= budget.system + max_tokens:
                 return named
             names = names[: len(names) * 9 // 10]
@@ -204,7 +207,7 @@ class NoticeWriter:
         )
         sent = [item.message for turn in turns for item in turn]
         sent = [system, *sent] if system is not None else sent
-        return rank_names(omitted, sent, self.walked.before.told.names, len(self.inputs.given))
+        return rank_names(omitted, sent, self.walked.before.notice.names, len(self.inputs.given))
 
     def _free_tokens(self, turns: Turns, budget: Budget) -> int:
         """Return how many tokens are free before the next trim."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rolling_chat.context.count_memo import CountText
 from rolling_chat.context.names import Kind, names_in
-from rolling_chat.context.told import NAMES_HEAD, OmittedName
+from rolling_chat.context.notice_contents import NAMES_HEAD, OmittedName
 from rolling_chat.context.tool_results import recall_line
 from rolling_chat.message_lines import piece_text
 from rolling_chat.messages import Message
@@ -58,8 +58,9 @@ def rank_names(
 ) -> list[OmittedName]:
     """Return the names that occur only in omitted messages, likeliest needed first.
 
-    `omitted` are newly omitted messages, oldest first, each with its index; `known` are the names listed so far,
-    from messages omitted earlier; `sent` is everything in the prompt. `seen` is the length of the branch.
+    `omitted` are newly omitted messages, oldest first, with their indexes; `known` are the names listed
+    so far, from messages omitted earlier; `sent` is everything in the prompt. `seen` is the length of the
+    branch.
     """
     in_prompt = _names_in_prompt(sent)
     texts: dict[int, str] = {}

@@ -12,11 +12,11 @@ from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.measured_sizes import NOTHING_MEASURED, Confirmed, MeasuredSizes
+from rolling_chat.context.notice_contents import NoticeContents
 from rolling_chat.context.pins import PinEffects, Pins
 from rolling_chat.context.prompt_items import OLDER, Decisions, PromptItem
 from rolling_chat.context.repair import Repairer
 from rolling_chat.context.summary_text import Summary
-from rolling_chat.context.told import Told
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.notes import NoteEdits, NoteKey
 
@@ -131,11 +131,11 @@ class ContextPlan:
 
     def afresh(self) -> ContextPlan | None:
         """Return the parts that a new plan must take over from this one: notes; None if there are none."""
-        told = self.decisions.told
-        notes = tuple(sorted((*told.notes, *told.untold), key=lambda note: note.key))
+        notice = self.decisions.notice
+        notes = tuple(sorted((*notice.notes, *notice.hidden_notes), key=lambda note: note.key))
         if not notes:
             return None
-        known = Decisions(told=Told(untold=notes))
+        known = Decisions(notice=NoticeContents(hidden_notes=notes))
         return ContextPlan(seen=self.seen, fingerprint=self.fingerprint, decisions=known, pins=self.pins)
 
     def cold(self) -> ContextPlan:
@@ -158,7 +158,7 @@ class ContextPlan:
             "arguments": sorted(decisions.arguments),
             "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
             "carried": decisions.todo_index,
-            "told": decisions.told.to_json(),
+            "told": decisions.notice.to_json(),
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
             "notes": [[key.index, key.number, text] for key, text in sorted(self.pins.notes.items())],
@@ -183,7 +183,7 @@ class ContextPlan:
                 frozenset(data["arguments"]),
                 MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
                 data.get("carried", -1),
-                Told.from_json(data.get("told")),
+                NoticeContents.from_json(data.get("told")),
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"]), _edits(data.get("notes", ()))),
             summary=_summary(data["summary"]) if data["summary"] else None,

@@ -21,6 +21,7 @@ from rolling_chat.context.measured_sizes import (
     MeasuredSizes,
     reply_bound,
 )
+from rolling_chat.context.notice_contents import NO_CONTENTS, NoticeContents
 from rolling_chat.context.repair import NormalizedMessage
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import (
@@ -31,7 +32,6 @@ from rolling_chat.context.tokens import (
     count_tools,
     estimator_for,
 )
-from rolling_chat.context.told import NOTHING_TOLD, Told
 from rolling_chat.context.tool_results import (
     drop_parts,
     has_unknown_parts,
@@ -67,8 +67,8 @@ class Decisions:
     `omitted` names the layer that omitted each message. `masked` are results, each with the reason;
     `arguments` are calls whose long values are cut. `levels` are the sizes to which a result, a text or a
     call's values are cut, in bound tokens before calibration: what was cut must not be cut again when the
-    calibration changes. `todo_index` is the index of the call whose to-do list the notice repeats, -1 for none;
-    `notice` is the notice's other content.
+    calibration changes. `todo_index` is the index of the call whose to-do list the notice repeats, -1 for
+    none; `notice` is the notice's other content.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
@@ -76,7 +76,7 @@ class Decisions:
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     todo_index: int = -1
-    told: Told = NOTHING_TOLD
+    notice: NoticeContents = NO_CONTENTS
 
     def without(self, indexes: Set[int]) -> Decisions:
         """Return the decisions without those about `indexes`."""
@@ -90,12 +90,12 @@ class Decisions:
             self.arguments - indexes,
             MappingProxyType(levels),
             self.todo_index,
-            self.told.without(indexes),
+            self.notice.without(indexes),
         )
 
     def decides_like(self, other: Decisions) -> bool:
         """Return whether the same is omitted, masked and shortened as in `other`, whatever the notice."""
-        return replace(self, told=other.told) == other
+        return replace(self, notice=other.notice) == other
 
 
 @dataclass(frozen=True, slots=True)

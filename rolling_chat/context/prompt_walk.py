@@ -15,8 +15,8 @@ from rolling_chat.context.branch_parts import (
     Inferred,
     first_request,
     is_far_beyond,
-    newest_turns_over,
     newest_turns,
+    newest_turns_over,
     parts_with_gaps,
 )
 from rolling_chat.context.config import ContextConfig
@@ -27,7 +27,7 @@ from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
 from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, without_blank_text
 from rolling_chat.context.summary_text import Summary, at_turn_end
-from rolling_chat.context.surviving import surviving_of, omitted_with_call
+from rolling_chat.context.surviving import omitted_with_call, surviving_of
 from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message

@@ -103,7 +103,7 @@ class Repairer:
 
     def close(self) -> Iterator[NormalizedMessage]:
         """Yield placeholder results for unanswered calls."""
-        for original, call in self._open:
+        for _original, call in self._open:
             self._before = "tool"
             yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
         self._open = []
@@ -118,7 +118,7 @@ class Repairer:
         if position < 0:
             return NormalizedMessage(index, message, ANSWERS_NO_CALL, is_unsendable=True)
         self._before = "tool"
-        original, call = self._open.pop(position)
+        _original, call = self._open.pop(position)
         if call.id == wanted:
             return replace(_without_empty_content(index, message), tool=call.name)
         normalized = _without_empty_content(index, replace(message, tool_call_id=call.id))

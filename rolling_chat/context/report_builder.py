@@ -35,9 +35,9 @@ def build_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     fixed = sizes.fixed(assembled.system)
     system, tools = fixed.system, fixed.tools
     summary = min(system, sizes.estimate.count_text(assembled.summary.block)) if assembled.summary else 0
-    told, count_text = assembled.decisions.told, sizes.estimate.count_text
-    notes = min(system - summary, count_text(told.notes_block))
-    names = min(system - summary - notes, count_text(told.names_block(recall=sizes.config.recall)))
+    notice, count_text = assembled.decisions.notice, sizes.estimate.count_text
+    notes = min(system - summary, count_text(notice.notes_block))
+    names = min(system - summary - notes, count_text(notice.names_block(recall=sizes.config.recall)))
     inferred = assembled.inferred
     history = sum(item.tokens for item in assembled.history) + inferred.tokens
     current = sum(item.tokens for item in assembled.current)

@@ -13,10 +13,10 @@ from rolling_chat.context.summary_grounding import (
     Source,
     Verdict,
     expect,
+    foreign_lines,
     judge,
     names_used,
     plain_name,
-    foreign_lines,
 )
 from rolling_chat.context.summary_request import (
     Chunk,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.context.index_ranges import IndexRanges
-from rolling_chat.context.told import NOTHING_TOLD, Told
+from rolling_chat.context.notice_contents import NO_CONTENTS, NoticeContents
 from rolling_chat.context.tool_results import recall_line
 from rolling_chat.context.turns import opens_turn, opens_with_system
 from rolling_chat.messages import JsonObject, Message
@@ -91,24 +91,26 @@ class SystemNotice:
     summary: Summary | None = None
     recall: bool = False
     todo: str = ""
-    told: Told = NOTHING_TOLD
+    contents: NoticeContents = NO_CONTENTS
 
-    def at_its_longest(self, todo: str, told: Told) -> SystemNotice:
+    def at_its_longest(self, todo: str, contents: NoticeContents) -> SystemNotice:
         """Return the longest form of the notice, to measure it before it is known what will be missing.
 
         `contents` is the longest possible; a number of free tokens in it is replaced by the longest
         number."""
         last = _LONGEST_COUNT + 1
-        told = replace(told, free=_LONGEST_COUNT) if told.free >= 0 else told
-        return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo, told=told)
+        contents = replace(contents, free=_LONGEST_COUNT) if contents.free >= 0 else contents
+        return replace(
+            self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo, contents=contents
+        )
 
     def added_to(self, system: Message | None) -> Message | None:
         """Append the notice, then the summary, to the system message."""
         todo = f"{TODO_HEAD}\n{self.todo}" if self.todo else ""
         summary = self.summary.block if self.summary else ""
-        names = self.told.names_block(recall=self.recall)
-        about = "\n".join(filter(None, (self._notice(), names, self.told.room_line)))
-        added = "\n\n".join(filter(None, (todo, self.told.notes_block, about, summary)))
+        names = self.contents.names_block(recall=self.recall)
+        about = "\n".join(filter(None, (self._notice(), names, self.contents.room_line)))
+        added = "\n\n".join(filter(None, (todo, self.contents.notes_block, about, summary)))
         if not added:
             return system
         if system is None:

@@ -32,7 +32,7 @@ class _ItemLike(Protocol):
     def opens_turn(self) -> bool: ...
 
 
-AnyItem = TypeVar("AnySaid", bound=_ItemLike)
+AnyItem = TypeVar("AnyItem", bound=_ItemLike)
 
 
 def is_filler(item: _ItemLike) -> bool:

@@ -46,7 +46,7 @@ from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.superseded import reads_of_edited_files, superseded
 from rolling_chat.context.surviving import is_answer
 from rolling_chat.context.tool_uses import ToolUse, is_read, tool_uses
-from rolling_chat.context.trim_ranking import Removal, Part, Ranking
+from rolling_chat.context.trim_ranking import Part, Ranking, Removal
 from rolling_chat.context.trim_restoring import Restoring
 from rolling_chat.context.trim_steps import TrimStep, TrimTargets
 from rolling_chat.context.working_prompt import (

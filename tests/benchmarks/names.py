@@ -14,10 +14,10 @@ from pathlib import Path
 
 from rolling_chat.context import ContextConfig, ContextOverflowError, FinalPrompt, build_final_prompt
 from rolling_chat.context.names import names_in
+from rolling_chat.context.notice_contents import OmittedName
 from rolling_chat.context.omitted_names import names_within, rank_names
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.context.told import OmittedName
 from rolling_chat.message_lines import piece_text
 from rolling_chat.messages import Message
 from tests.benchmarks.reading import NO_TRANSCRIPTS, conversations, transcript_files
@@ -108,7 +108,7 @@ def _by_order(
         name for _, message in left for name in {one for one, _ in names_in(piece_text(message))}
     )
     count = bounding_estimator(MODEL).bound_text
-    most = count(listed.plan.decisions.told.names_block(recall=True))
+    most = count(listed.plan.decisions.notice.names_block(recall=True))
     lists = {
         name: sorted(ranked, key=lambda one, key=key: (-key(one, counts), one.name))
         for name, key in ORDERS.items()

@@ -19,8 +19,8 @@ from rolling_chat.context import (
     Pins,
     build_final_prompt,
 )
+from rolling_chat.context.notice_contents import NOTES_HEAD
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.context.told import NOTES_HEAD
 from rolling_chat.messages import Message
 from rolling_chat.notes import NoteKey, max_notes_tokens, notes_on
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
@@ -128,10 +128,10 @@ def test_no_call_replaces_what_the_user_changed() -> None:
 def test_notes_are_told_up_to_their_room_the_newest_of_them() -> None:
     messages = talk({at: f"fact {at} " + "and so on " * 30 for at in range(20)}, 30)
     prompt = grown(messages)[-1]
-    block = prompt.plan.decisions.told.notes_block
+    block = prompt.plan.decisions.notice.notes_block
     assert 0 < bounding_estimator("gpt-4o").bound_text(block) <= max_notes_tokens(3_000)
     assert "fact 19" in json.dumps(prompt.messages)
-    assert len(prompt.plan.decisions.told.untold) > 5
+    assert len(prompt.plan.decisions.notice.hidden_notes) > 5
 
 
 def test_a_note_comes_back_with_a_call_that_is_included_again() -> None:
@@ -189,7 +189,7 @@ def test_no_prompt_is_over_whatever_is_noted(
             build_final_prompt(branch, replace(config, notes=False, room=False), tools=TOOLS, model=model)
         return
     assert_fits(prompt, config, model)
-    block = prompt.plan.decisions.told.notes_block
+    block = prompt.plan.decisions.notice.notes_block
     assert bounding_estimator(model).bound_text(block) <= max_notes_tokens(config.max_context_tokens)
     again = build_final_prompt(branch, config, tools=TOOLS, model=model, plan=prompt.plan)
     assert (again.messages, again.plan) == (prompt.messages, prompt.plan)

@@ -18,9 +18,9 @@ from rolling_chat.context import (
     Pins,
     build_final_prompt,
 )
+from rolling_chat.context.notice_contents import NAMES_HEAD, OmittedName
 from rolling_chat.context.omitted_names import rank_names
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.context.told import NAMES_HEAD, OmittedName
 from rolling_chat.messages import Message
 from tests.support.conversations import MODELS, context_settings, wild_conversations
 from tests.support.soundness import TOOLS, assert_fits
@@ -160,9 +160,9 @@ def test_names_take_no_more_than_their_share_and_no_prompt_is_over(
             build_final_prompt(messages, replace(config, omitted_names=0.0), tools=TOOLS, model=model)
         return
     assert_fits(prompt, config, model)
-    told = prompt.plan.decisions.told
-    if told.names:
-        block = told.names_block(recall=True)
+    notice = prompt.plan.decisions.notice
+    if notice.names:
+        block = notice.names_block(recall=True)
         taken = bounding_estimator(model).bound_text(block)
         assert taken <= share * (prompt.report.window - prompt.report.reserve) + 8
         again = build_final_prompt(messages, config, tools=TOOLS, model=model, plan=prompt.plan)

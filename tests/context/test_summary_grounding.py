@@ -11,12 +11,12 @@ from rolling_chat.context.summary_grounding import (
     Expected,
     Source,
     expect,
+    foreign_lines,
     judge,
     names_in,
     names_used,
     plain_name,
     specificity,
-    foreign_lines,
 )
 from rolling_chat.messages import Message
 

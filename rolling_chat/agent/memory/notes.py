@@ -8,9 +8,9 @@ from dataclasses import replace
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.memory.pin_scope import note_id, placed
 from rolling_chat.agent.session_state import SessionState
+from rolling_chat.context.notice_contents import NO_CONTENTS, NoticeContents
 from rolling_chat.context.pins import resolve_pins
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.context.told import NOTHING_TOLD, Told
 from rolling_chat.notes import (
     NO_EDITS,
     Note,
@@ -41,9 +41,9 @@ class SessionNotes:
         conversation, planner = self._state.conversation, self._state.planner
         edits, excluded = self._edits_and_excluded()
         # what was not read has left the prompt, and its notes are told in the plan
-        told = planner.decisions.decisions.told if planner.decisions is not None else NOTHING_TOLD
+        notice = planner.decisions.decisions.notice if planner.decisions is not None else NO_CONTENTS
         said = enumerate(conversation.recent, conversation.first_index)
-        notes = notes_after((*told.notes, *told.untold), said, edits)
+        notes = notes_after((*notice.notes, *notice.hidden_notes), said, edits)
         return [note for note in notes.values() if note.text and note.key.index not in excluded]
 
     def _edits_and_excluded(self) -> tuple[NoteEdits, Set[int]]:
@@ -76,7 +76,9 @@ class SessionNotes:
         """Return what notes take in the prompt together, in tokens: an upper bound, as the prompt counts."""
         if not notes:
             return 0
-        return bounding_estimator(self._state.setup.model).bound_text(Told(notes=tuple(notes)).notes_block)
+        return bounding_estimator(self._state.setup.model).bound_text(
+            NoticeContents(notes=tuple(notes)).notes_block
+        )
 
     def find(self, name: str) -> Note:
         """Return the note of this name."""

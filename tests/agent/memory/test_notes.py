@@ -8,7 +8,7 @@ import pytest
 
 from rolling_chat.agent import Chat, ChatError, PinChange
 from rolling_chat.agent.request.rebuild import rebuild_request
-from rolling_chat.context.told import NOTES_HEAD
+from rolling_chat.context.notice_contents import NOTES_HEAD
 from tests.support.agent import Opened, Script, ScriptedProvider, call, calls, collect, says
 
 TOOLS = ("note", "recall", "read_file")

@@ -29,7 +29,7 @@ class OmittedName:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NoticeContents:
     """What the notice contains besides the number of missing messages.
 
     `notes` are those whose call was omitted or that the user changed; `hidden_notes` are known but not shown,
@@ -38,12 +38,12 @@ class Told:
     """
 
     notes: tuple[Note, ...] = ()
-    untold: tuple[Note, ...] = ()
+    hidden_notes: tuple[Note, ...] = ()
     names: tuple[OmittedName, ...] = ()
     free: int = -1
     seen: int = 0
 
-    def without(self, indexes: Set[int]) -> Told:
+    def without(self, indexes: Set[int]) -> NoticeContents:
         """Return a copy without content from the messages at `indexes`."""
         hidden = [note for note in self.notes if note.key.index in indexes]
         if not hidden and not any(name.index in indexes for name in self.names):
@@ -51,11 +51,11 @@ class Told:
         return replace(
             self,
             notes=tuple(note for note in self.notes if note not in hidden),
-            untold=tuple(sorted((*self.untold, *hidden), key=lambda note: note.key)),
+            hidden_notes=tuple(sorted((*self.hidden_notes, *hidden), key=lambda note: note.key)),
             names=tuple(name for name in self.names if name.index not in indexes),
         )
 
-    def with_only(self, *, notes: bool, names: bool) -> Told:
+    def with_only(self, *, notes: bool, names: bool) -> NoticeContents:
         """Return a copy with or without its notes and names."""
         return replace(self, notes=self.notes if notes else (), names=self.names if names else ())
 
@@ -77,14 +77,14 @@ class Told:
         """Return the contents as plain JSON values."""
         return {
             "notes": _plain(self.notes),
-            "untold": _plain(self.untold),
+            "untold": _plain(self.hidden_notes),
             "names": [[name.index, name.name, name.worth] for name in self.names],
             "free": self.free,
             "seen": self.seen,
         }
 
     @classmethod
-    def from_json(cls, data: JsonObject | None) -> Told:
+    def from_json(cls, data: JsonObject | None) -> NoticeContents:
         """Read contents from JSON; a plan of an earlier version has none."""
         if not data:
             return cls()
@@ -97,7 +97,7 @@ class Told:
         )
 
 
-NOTHING_TOLD = Told()
+NO_CONTENTS = NoticeContents()
 
 
 def _plain(notes: Sequence[Note]) -> list[list[Json]]:
