@@ -69,9 +69,9 @@ def _ratios(sizes: Sizes) -> tuple[float, float]:
         low = _MIN_UNKNOWN
     else:
         low = _MIN_EXACT if family.factor == 1.0 and family.prior <= 1.06 else _MIN_APPROXIMATE
-    if not calibration.low:
+    if not calibration.least:
         return low, high
-    measured = min(calibration.low / calibration.estimate, 1 / (1 + _BEYOND_BOUND * (high - 1)))
+    measured = min(calibration.least / calibration.estimate, 1 / (1 + _BEYOND_BOUND * (high - 1)))
     return measured if calibration.is_trusted else min(low, measured), high
 
 

@@ -165,7 +165,7 @@ def test_the_fallback_is_never_negative_and_never_above_the_bytes(text: str) -> 
 @given(st.text(max_size=100) | st.text("aB0+/=_- \n\t(中😀").map(lambda text: text * 9))
 def test_a_text_of_any_length_is_counted_alike(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(character_classes, "_LONG", 0)
+        patch.setattr(character_classes, "_LONG_TEXT", 0)
         counted = count_by_class(text)
     assert counted == count_by_class(text)
 
