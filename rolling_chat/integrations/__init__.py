@@ -1,1 +1,1 @@
-"""The rolling window in other agent frameworks: one thin adapter each, which needs that framework only."""
+"""Adapters of the rolling window for other agent frameworks; each requires only its own framework."""

@@ -1,4 +1,4 @@
-"""Messages in the format of Bedrock's Converse, which Strands has for every model, and back."""
+"""Convert messages from and to Bedrock's Converse format, which Strands uses for every model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rolling_chat.integrations.window import SIGNED, Planned, answer, content_of
 
 
 def parts_of(content: Any) -> list[list[Any]]:
-    """Return the blocks of a message by what becomes a message of its own: each result, all others."""
+    """Group the blocks of a message into those that become separate messages: each result, and all others."""
     parts: list[list[Any]] = []
     for block in content:
         goes_on = "cachePoint" in block or (
@@ -23,7 +23,7 @@ def parts_of(content: Any) -> list[list[Any]]:
 
 
 def message_of(role: str, blocks: list[Any]) -> dict[str, Any]:
-    """Return the blocks of one part as a message in OpenAI's format."""
+    """Convert the blocks of one group to a message in OpenAI's format."""
     found = blocks[0].get("toolResult")
     if found:
         return result(found["toolUseId"], content_of_blocks(found["content"]))
@@ -37,12 +37,12 @@ def message_of(role: str, blocks: list[Any]) -> dict[str, Any]:
 
 
 def content_of_blocks(blocks: list[Any]) -> Any:
-    """Return blocks as content in OpenAI's format."""
+    """Convert blocks to content in OpenAI's format."""
     return content_of([_pictured(part) for part in _texts(blocks)])
 
 
 def _texts(blocks: list[Any]) -> list[Any]:
-    """Return the texts among the blocks as such, and the other blocks; a mark for the cache is neither."""
+    """Return text blocks as strings, and other blocks unchanged, without cache marks."""
     values = [json.dumps(block["json"]) if "json" in block else block.get("text", block) for block in blocks]
     return [value for value in values if isinstance(value, str) or "cachePoint" not in value]
 
@@ -55,7 +55,7 @@ def _pictured(block: Any) -> Any:
 
 
 def blocks_of(planned: Planned, blocks: list[Any]) -> list[Any]:
-    """Return the blocks of a message, with the text or the arguments that were shortened."""
+    """Return the blocks of a message, with shortened text or arguments if necessary."""
     if planned.index < 0:
         return [{"text": planned.cut(())[0]}]
     if planned.is_same:

@@ -1,4 +1,4 @@
-"""The rolling window for agents of langchain 1.x: middleware around each call of the model."""
+"""Provide the rolling window for agents of langchain 1.x, as middleware around each model call."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rolling_chat.recognition.kept_messages import with_notice
 
 
 class RollingContextMiddleware(AgentMiddleware):
-    """Sends what fits the window; the agent's state keeps every message.
+    """Middleware that sends what fits the window; the agent's state keeps every message.
 
         create_agent(model, tools, middleware=[RollingContextMiddleware("openai/gpt-4.1")])
 
-    `model` is the model's name, by which its window and its tokenizer are known.
+    `model` is the model's name, which determines its window and tokenizer.
     """
 
     def __init__(self, model: str, config: ContextConfig | None = None) -> None:
@@ -29,13 +29,13 @@ class RollingContextMiddleware(AgentMiddleware):
     def wrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
     ) -> ModelResponse:
-        """Call the model with what fits."""
+        """Call the model with the messages that fit."""
         return handler(self._fitted(request))
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        """Call the model with what fits."""
+        """Call the model with the messages that fit."""
         return await handler(self._fitted(request))
 
     def _fitted(self, request: ModelRequest) -> ModelRequest:
@@ -54,7 +54,7 @@ class RollingContextMiddleware(AgentMiddleware):
 
 
 def _as_message(planned: Planned, given: list[Any]) -> AnyMessage:
-    """Return a message as langchain has it; a changed one keeps all but its content and its calls."""
+    """Return a langchain message; a changed one keeps everything but its content and its calls."""
     if planned.is_same:
         message: AnyMessage = given[planned.index]
         return message

@@ -1,4 +1,4 @@
-"""The rolling window for the OpenAI Agents SDK: a filter of each model call's input."""
+"""Provide the rolling window for the OpenAI Agents SDK, as a filter of each model call's input."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rolling_chat.integrations.window import Planned, RollingWindow, answer, con
 from rolling_chat.recognition.kept_messages import with_notice
 
 _Group = tuple[dict[str, Any], list[Any]]
-"""A message in OpenAI's format of chats, and the items that it is made of."""
+"""A message in OpenAI's chat format, and the items from which it was made."""
 
 
 class RollingContextFilter:
-    """Sends what fits the window; the session keeps every item.
+    """A filter that sends what fits the window; the session keeps every item.
 
         RunConfig(call_model_input_filter=RollingContextFilter("openai/gpt-4.1"))
 
-    `model` is the model's name, by which its window and its tokenizer are known. An item that cannot be read
-    here, such as the model's reasoning, stays with the call or the answer behind it.
+    `model` is the model's name, which determines its window and tokenizer. An item of an unknown kind, such
+    as the model's reasoning, stays with the call or answer that follows it.
     """
 
     def __init__(self, model: str, config: ContextConfig | None = None) -> None:
         self.window = RollingWindow(model, config or ContextConfig())
 
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """Return the input of one call that fits."""
+        """Return the part of a call's input that fits."""
         instructions = data.model_data.instructions
         groups = _groups(data.model_data.input)
         fitted = self.window.fit(instructions, [message for message, _ in groups])
@@ -37,9 +37,9 @@ class RollingContextFilter:
 
 
 def _groups(items: list[Any]) -> list[_Group]:
-    """Return the items as messages; calls in a row are one."""
+    """Group items into messages; consecutive calls become one message."""
     groups: list[_Group] = []
-    waiting: list[Any] = []  # items without a message of their own yet
+    waiting: list[Any] = []  # items that do not have a message yet
     for item in items:
         message = _message(item)
         if message is None:
@@ -67,7 +67,7 @@ def _message(item: Any) -> dict[str, Any] | None:
 
 
 def _items(planned: Planned, groups: list[_Group]) -> list[Any]:
-    """Return the items of a message, with the text or the arguments that were shortened."""
+    """Return the items of a message, with shortened text or arguments if necessary."""
     if planned.index < 0:
         return [dict(planned.message)]
     items = groups[planned.index][1]
@@ -86,7 +86,7 @@ def _shortened(item: Any, planned: Planned) -> Any:
 
 
 def _texts(content: Any) -> Any:
-    """Return content with its texts as such."""
+    """Return content with text parts as strings."""
     return content if isinstance(content, str) else [part.get("text", part) for part in content]
 
 

@@ -1,4 +1,4 @@
-"""The rolling window for pydantic-ai: a capability that looks at each request before it is sent."""
+"""Provide the rolling window for pydantic-ai, as a capability that checks each request before it is sent."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rolling_chat.integrations.window import Planned, RollingWindow, answer, con
 
 
 class RollingContext(AbstractCapability[Any]):
-    """Sends what fits the window; the agent's history keeps every message.
+    """A capability that sends what fits the window; the agent's history keeps every message.
 
         Agent(model, capabilities=[RollingContext("openai/gpt-4.1")])
 
-    `model` is the model's name, by which its window and its tokenizer are known. A history processor would
-    not do: what it leaves out is gone from the history, too.
+    `model` is the model's name, which determines its window and tokenizer. (A history processor would also
+    remove omitted messages from the history.)
     """
 
     def __init__(self, model: str, config: ContextConfig | None = None) -> None:
@@ -30,15 +30,15 @@ class RollingContext(AbstractCapability[Any]):
 
     async def before_model_request(
         self,
-        ctx: RunContext[Any],  # noqa: ARG002  # the interface has it
+        ctx: RunContext[Any],  # noqa: ARG002  # part of the interface
         request_context: ModelRequestContext,
     ) -> ModelRequestContext:
-        """Leave in a request what fits."""
+        """Reduce a request to what fits."""
         request_context.messages = self._fitted(request_context.messages)
         return request_context
 
     def _fitted(self, messages: list[msg.ModelMessage]) -> list[msg.ModelMessage]:
-        # each message of OpenAI's format with the indexes of its message and of its part
+        # messages in OpenAI's format, with the indexes of their original message and part
         given = [(_message(part), at, place) for at, one in enumerate(messages) for place, part in _of(one)]
         requests = (one for one in reversed(messages) if isinstance(one, msg.ModelRequest))
         instructions = next((one.instructions for one in requests), None)
@@ -52,7 +52,7 @@ class RollingContext(AbstractCapability[Any]):
 
 
 def _of(message: msg.ModelMessage) -> list[tuple[int, Any]]:
-    """Return what becomes a message of its own: a request's parts with their places, a whole response."""
+    """Return what becomes a separate message: each part of a request, with its index, or a whole response."""
     return list(enumerate(message.parts)) if isinstance(message, msg.ModelRequest) else [(0, message)]
 
 
@@ -78,7 +78,7 @@ def _bridge(planned: Planned) -> msg.ModelMessage:
 
 
 def _rebuilt(message: msg.ModelMessage, kept: Sequence[tuple[Planned, int]]) -> msg.ModelMessage:
-    """Return a message with the parts that are sent, those that were shortened with their new text."""
+    """Return a message with the parts that are sent, shortened if necessary."""
     if isinstance(message, msg.ModelResponse):
         one = kept[0][0]
         return message if one.is_same else replace(message, parts=[_shortened(p, one) for p in message.parts])

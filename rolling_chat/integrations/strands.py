@@ -1,4 +1,4 @@
-"""The rolling window for Strands: a conversation manager that leaves the agent's messages alone."""
+"""Provide the rolling window for Strands, as a conversation manager that keeps the agent's messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rolling_chat.integrations.window import RollingWindow
 
 
 class RollingConversationManager(ConversationManager):
-    """Sends what fits the window; `agent.messages` keeps every message.
+    """A conversation manager that sends what fits the window; `agent.messages` keeps every message.
 
         Agent(model=model, conversation_manager=RollingConversationManager("openai/gpt-4.1"))
 
-    `model` is the model's name, by which its window and its tokenizer are known.
+    `model` is the model's name, which determines its window and tokenizer.
     """
 
     def __init__(self, model: str, config: ContextConfig | None = None) -> None:
@@ -28,15 +28,15 @@ class RollingConversationManager(ConversationManager):
         self.window = RollingWindow(model, config or ContextConfig())
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Look at each request of the agent before it is sent."""
+        """Register for each request of the agent, before it is sent."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(AgentInitializedEvent, self._join)
 
     def apply_management(self, agent: Any, **kwargs: Any) -> None:
-        """Do nothing: the agent's messages stay, each request is fitted by itself."""
+        """Do nothing: the agent's messages stay, and each request is fitted separately."""
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **kwargs: Any) -> None:  # noqa: ARG002
-        """Plan for less after a refusal; the next request is refused here if nothing more can be omitted."""
+        """Plan less after a refusal; the next request is refused here if nothing more can be omitted."""
         if self.window.report is None:
             raise e or RuntimeError("no request was planned")
         limit = max(1, self.window.report.bound * 3 // 4)

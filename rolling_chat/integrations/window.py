@@ -1,4 +1,4 @@
-"""The rolling window of conversations, for frameworks whose messages are values of their own."""
+"""Provide the rolling window for frameworks with message formats of their own."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rolling_chat.recognition.kept_messages import kept_messages, notice_of
 from rolling_chat.recognition.plan_memory import PlanMemory
 
 Parts = str | Sequence[Any]
-"""Content: a text, or texts among values of other kinds."""
+"""Content: a text, or a list of texts and other values."""
 SIGNED = "thinking_blocks"
-"""The field of a message in OpenAI's format for what its model signed: nothing in that message is cut."""
+"""The field for content that the model signed: nothing in such a message is shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One message to send, in OpenAI's format; `index` is that of the message given, -1 for a new one.
+    """One message to send, in OpenAI's format; `index` is that of the given message, -1 for a new one.
 
-    `is_same`: it is to be sent as it was given.
+    `is_same` means that it is sent as it was given.
     """
 
     index: int
@@ -31,12 +31,12 @@ class Planned:
     is_same: bool
 
     def arguments(self, call_id: str, otherwise: Any) -> Any:
-        """Return the arguments of one of its calls as JSON text, `otherwise` for a call it does not have."""
+        """Return the arguments of one of its calls as JSON text; `otherwise` for an unknown call."""
         calls = self.message.get("tool_calls") or ()
         return next((call["function"]["arguments"] for call in calls if call["id"] == call_id), otherwise)
 
     def cut(self, parts: Parts) -> tuple[str, list[Any]]:
-        """Return the text that is left of its content, and what of `parts` is no text, if that is left."""
+        """Return the remaining text of its content, and the non-text `parts` if they remain."""
         content, others = self.message["content"] or "", _others(parts)
         if isinstance(content, str):
             return content, []
@@ -46,7 +46,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What to send of a conversation; `notice` says what was omitted, and belongs behind the system text."""
+    """The messages to send; `notice` says what was omitted, to be appended to the system text."""
 
     messages: tuple[Planned, ...]
     notice: str
@@ -54,10 +54,10 @@ class Fitted:
 
 @dataclass(slots=True)
 class RollingWindow:
-    """Plans the requests of conversations so that they fit the model's window.
+    """A planner that makes the requests of conversations fit the model's window.
 
-    A conversation is recognized by the messages that it begins with: it keeps its plan, and the beginning of
-    its prompt stands still, whoever else talks with the same agent. `report` is that of the newest request.
+    A conversation is recognized by its first messages. It keeps its plan, and the beginning of its prompt
+    does not change, even if other conversations use the same agent. `report` is that of the newest request.
     """
 
     model: str
@@ -68,9 +68,9 @@ class RollingWindow:
     _memo: CountMemo = field(default_factory=CountMemo)
 
     def fit(self, system: Any, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> Fitted:
-        """Return what to send of a conversation, in order. Raises ContextOverflowError if nothing fits.
+        """Return the messages to send, in order. Raises ContextOverflowError if nothing fits.
 
-        `system` is what the model is told before the messages. A system message among them stays.
+        `system` is the text before the messages. A system message among them is kept.
         """
         told: list[JsonObject] = [{"role": "system", "content": system or ""}]
         branch = self._recognizer.branch([*told, *messages])
@@ -99,7 +99,7 @@ def answer(text: str | None, calls: Sequence[tuple[str, str, str]]) -> dict[str,
 
 
 def content_of(parts: Parts) -> Any:
-    """Return content in OpenAI's format: texts, pictures as they are, and all else by its size."""
+    """Return content in OpenAI's format: texts, unchanged pictures, and other parts by their size."""
     if not _others(parts):
         return parts if isinstance(parts, str) else "\n\n".join(parts)
     return [_part(one) for one in parts]
@@ -116,7 +116,7 @@ def _part(part: Any) -> JsonObject:
 
 
 def _file(written: str) -> JsonObject:
-    """A file counts for its pages, not for its bytes."""
+    """Represent a file by a size that corresponds to its pages, not its bytes."""
     return {"type": "file", "data": written[: max(1_000, len(written) // 24)]}
 
 
@@ -127,5 +127,5 @@ def picture(kind: str, data: bytes) -> JsonObject:
 
 
 def result(call_id: str, content: Any) -> dict[str, Any]:
-    """Return what a tool brought back in OpenAI's format."""
+    """Return a tool result in OpenAI's format."""
     return {"role": "tool", "tool_call_id": call_id, "content": content}

@@ -1,7 +1,7 @@
-"""Where requests go: the address of a model's server, and what the environment says of it.
+"""Determine where requests go: the address of a model's server, from settings and the environment.
 
-Litellm reads addresses from the environment at every request. A session keeps the address that it was
-begun with, so the environment is read here, once, and hidden from litellm (`hide_addresses`).
+litellm reads addresses from the environment at every request. A session keeps the address that it started
+with, so the environment is read here, once, and then hidden from litellm (`hide_addresses`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.redaction import is_secret_name
 
 Counts: TypeAlias = Literal["", "anthropic", "gemini", "server"]
-"""Who counts: a provider in its own form, a server of the user's own, or nobody."""
+"""Who counts tokens: a provider in its own format, the user's own server, or nobody."""
 
 PROVIDERS_OWN = "default"
-"""What users write for the address that a provider has by itself."""
+"""The word that users write for a provider's default address."""
 
 _ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_ENDPOINT", "_URL")
 
-# The variables of providers that do not go by their name and an ending, in litellm's order.
+# Variables of providers that do not follow the pattern of name and ending, in litellm's order.
 _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
@@ -46,10 +46,10 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _HIDDEN = re.compile(
     r"(?:API_BASE|API_BASE_\w+|BASE_URL|API_URL|API_HOST|RUNTIME_ENDPOINT|AGENT_ENDPOINT)$"
     r"|^(?:WATSONX_URL|WX_URL|WML_URL|DATAROBOT_ENDPOINT|OLLAMA_HOST)$"
-    r"|^USE_LITELLM_PROXY$"  # no address, but it sends the models of every provider to another server
+    r"|^USE_LITELLM_PROXY$"  # not an address, but it redirects the models of every provider to another server
 )
 
-# Names of litellm's for one provider, by its other endpoints.
+# litellm's other names for a provider, used for its other endpoints.
 _SAME_PROVIDER: Mapping[str, str] = MappingProxyType(
     {
         "ollama_chat": "ollama",
@@ -58,11 +58,11 @@ _SAME_PROVIDER: Mapping[str, str] = MappingProxyType(
         "text-completion-openai": "openai",
     }
 )
-# what llama.cpp and vLLM are given as; other servers that people run cannot count
+# the providers used for llama.cpp and vLLM; other self-hosted servers cannot count
 _OWN_SERVERS = frozenset({"openai", "custom_openai", "hosted_vllm", "llamafile"})
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-# The hosts that the best known providers have by themselves, to be shown.
+# The default hosts of the best known providers, for display.
 _HOSTS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "api.anthropic.com",
@@ -81,7 +81,7 @@ _HOSTS: Mapping[str, str] = MappingProxyType(
 
 
 def address_in(environ: Mapping[str, str], model: str) -> str:
-    """Return the address that `environ` names for the provider of `model`; empty: the provider's own."""
+    """Return the address that `environ` names for the provider of `model`; empty if it names none."""
     ref = ModelRef.parse(model)
     provider = ref.served_by
     if not provider or ref.is_demo:
@@ -93,7 +93,7 @@ def address_in(environ: Mapping[str, str], model: str) -> str:
 
 
 def hide_addresses(environ: MutableMapping[str, str]) -> None:
-    """Take every address of a server out of `environ`, where litellm would find it."""
+    """Remove every server address from `environ` that litellm would use."""
     for name in [name for name in environ if _HIDDEN.search(name)]:
         del environ[name]
 
@@ -113,7 +113,7 @@ def is_same_provider(model: str, other: str) -> bool:
 
 
 def without_credentials(address: str) -> str:
-    """Return `address` as it may be stored and shown: no user, no password, no key in its query."""
+    """Return `address` in a form that is safe to store and show: no user, password or key in its query."""
     address = address.strip()
     try:
         parts = urlsplit(address)
@@ -130,12 +130,12 @@ def without_credentials(address: str) -> str:
 
 
 def with_credentials(address: str, known: Iterable[str]) -> str:
-    """Return `address` as one of `known` has it, credentials included; as it is where none is the same."""
+    """Return the address from `known` that matches `address`, with its credentials; else `address` itself."""
     return next((one for one in known if one and without_credentials(one) == address), address)
 
 
 def place_of(model: str, address: str) -> str:
-    """Describe where requests to `model` go: an address, or the host of the provider's own."""
+    """Describe where requests to `model` go: an address, or the provider's default host."""
     ref = ModelRef.parse(model)
     if ref.is_demo:
         return ""
@@ -144,7 +144,7 @@ def place_of(model: str, address: str) -> str:
 
 
 def names_windows(model: str, address: str) -> bool:
-    """Return whether the server of `model` may say its window: one of the user's own, or OpenRouter's."""
+    """Return whether the server of `model` may report its window: the user's own server, or OpenRouter."""
     ref = ModelRef.parse(model)
     if ref.is_demo:
         return False
@@ -152,7 +152,7 @@ def names_windows(model: str, address: str) -> bool:
 
 
 def who_counts(model: str, address: str | None) -> Counts:
-    """Return who counts the tokens of requests to `model` at `address`; empty for the provider's own."""
+    """Return who counts the tokens of requests to `model` at `address`; empty for nobody."""
     provider = ModelRef.parse(model).provider
     if provider == "anthropic":
         return "anthropic"
@@ -163,7 +163,7 @@ def who_counts(model: str, address: str | None) -> Counts:
 
 
 def is_near(address: str | None) -> bool:
-    """Return whether the server at `address` runs on this machine, or in a private network."""
+    """Return whether the server at `address` runs on this machine or in a private network."""
     try:
         host = (urlsplit(address or "").hostname or "").lower()
         return host == "localhost" or ip_address(host).is_private

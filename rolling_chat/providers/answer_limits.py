@@ -1,8 +1,8 @@
-"""Limit what a server may send: the size of a body after decompression, of an event, of an error.
+"""Limit what a server may send: the size of a decompressed body, of an event, of an error.
 
-litellm and the clients below it read bodies whole, hold unfinished events, and decompress whatever
-comes. So the limits are set where bytes arrive, by a response hook of every HTTP client that litellm
-makes. This module imports httpx: load it with litellm, never before the first paint.
+litellm and its HTTP clients read bodies whole, buffer unfinished events, and decompress anything. The limits
+are therefore enforced where bytes arrive, in a response hook of every HTTP client that litellm creates. This
+module imports httpx: import it together with litellm, never before the first paint.
 """
 
 from __future__ import annotations
@@ -21,49 +21,51 @@ from rolling_chat.providers.http_stack import load_http_stack
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.providers.whole_answers import as_events, clean_line
 
-load_http_stack()  # a thread imports this module, an event loop makes the first connection
+load_http_stack()  # this module is imported in a thread, but the first connection is made on the event loop
 
 MAX_STREAM_BYTES = 128_000_000
-"""Of a streamed answer: 128,000 tokens, each an event of its own, come to some 50 MB."""
+"""The largest streamed answer: 128,000 tokens, one event each, are about 50 MB."""
 
 MAX_EVENTS = 250_000
-"""Of a streamed answer: as many as a reply of a million characters can have."""
+"""The most events in a streamed answer: as many as a reply of a million characters can have."""
 
 MAX_IDLE_EVENTS = 5_000
-"""Of a streamed answer in a row that add nothing to the reply: pings, comments, events without content."""
+"""The most consecutive events of a stream that add nothing to the reply: pings, comments, empty events."""
 
 MAX_PARTS = 2_000
-"""Lines and JSON objects of one event: clients copy an event at every line, and every object of its JSON
-takes kilobytes."""
+"""The most lines and JSON objects in one event.
+
+Clients copy an event at every line, and every object of its JSON takes kilobytes."""
 
 MAX_WHOLE_BYTES = 4_000_000
-"""Of what is parsed in one go: one event, or an answer that is not streamed. Parsed, it may take 30 times
-as much memory."""
+"""The largest text that is parsed at once: one event, or an answer that is not streamed.
+
+Parsed, it may take 30 times as much memory."""
 
 MAX_ERROR_BYTES = 64_000
-"""Of an error: the rest is not read."""
+"""The largest part of an error body that is read."""
 
 _ERROR_SECONDS = 15.0
 _AT_ONCE = 64_000  # bytes decompressed in one step
-_AS_IT_COMES = 1.0  # seconds that an answer is read without rests
-_REST = 0.015  # seconds: less than from one paint to the next
-# Bytes of whole events after which the event loop gets a turn. At every event litellm wakes the loop from
-# a thread; some 280 times without a turn fill the pipe that signals come by as well, and one is lost.
+_AS_IT_COMES = 1.0  # seconds during which an answer is read without pauses
+_REST = 0.015  # seconds: less than the time between two paints
+# Bytes of complete events after which the event loop gets a turn. For each event, litellm wakes the loop from
+# a thread; about 280 wake-ups without a turn fill the pipe that also delivers signals, and one is lost.
 _HANDED_ON = 1_000
 _END_OF_EVENT = re.compile(rb"[\r\n](?:(?<=\n)|(?!\n))(?:\r\n?|\n)")
 _DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with it the first line would be no field of an event
-_SMALL = 16_000  # bytes; the objects of what is smaller are not counted
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with it, the first line would not parse as an event field
+_SMALL = 16_000  # bytes; in smaller texts, JSON objects are not counted
 _STREAM_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 @dataclass(slots=True)
 class Seen:
-    """What was received of the answer to one request: `done` is the mark that ends OpenAI's streams.
+    """What was received of the answer to one request; `done` means that OpenAI's end mark was read.
 
-    `idle` counts the events since the reply last grew; who puts the reply together sets it back to 0.
+    `idle` counts the events since the reply last grew; the code that assembles the reply resets it to 0.
     """
 
     done: bool = False
@@ -74,19 +76,19 @@ _seen: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("seen", defa
 
 
 def watch_answer() -> Seen:
-    """Record the size and end of the answers to requests that this task sends from now on."""
+    """Start recording the idle events and the end of answers to requests sent by this task from now on."""
     seen = Seen()
     _seen.set(seen)
     return seen
 
 
 def limit_answers(make_client: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a factory of HTTP clients so that an answer beyond a size or time limit is cut off."""
+    """Wrap a factory of HTTP clients so that answers beyond a size limit are cut off."""
 
     def make_limited(*args: Any, **kwargs: Any) -> Any:
         client = make_client(*args, **kwargs)
         if isinstance(client, httpx.AsyncClient):
-            client.headers["accept-encoding"] = "gzip, deflate"  # what is limited here; brotli is not
+            client.headers["accept-encoding"] = "gzip, deflate"  # brotli could not be limited here
             hooks = client.event_hooks
             client.event_hooks = {**hooks, "response": [*hooks["response"], _limit]}
         return client
@@ -108,7 +110,7 @@ async def _limit(response: httpx.Response) -> None:
 
 
 class _Limited(httpx.AsyncByteStream):
-    """The body of `response`, decompressed, never more than its limit."""
+    """The decompressed body of a response, limited in size."""
 
     def __init__(
         self, response: httpx.Response, stream: httpx.AsyncByteStream, encoding: str, seen: Seen | None
@@ -123,14 +125,14 @@ class _Limited(httpx.AsyncByteStream):
         pieces = self._error(body) if self._response.status_code >= 300 else self._answer(body)
         async for piece in pieces:
             yield piece
-            # clients pass over empty events without a pause: a signal or Esc would never be heard
+            # clients skip empty events without awaiting, so a signal or Esc would never be handled
             await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
     async def _error(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the beginning of an error body, as much of it as arrives soon."""
+        """Yield the beginning of an error body, as far as it arrives in time."""
         left, deadline = MAX_ERROR_BYTES, asyncio.get_running_loop().time() + _ERROR_SECONDS
         while left > 0:
             try:
@@ -138,7 +140,7 @@ class _Limited(httpx.AsyncByteStream):
                     piece = await anext(body)
             except (StopAsyncIteration, TimeoutError):
                 return
-            except httpx.RequestError:  # broken off, or compressed wrongly: the status says more than that
+            except httpx.RequestError:  # broken or badly compressed: the status says more than the body
                 return
             yield piece[:left]
             left -= len(piece)
@@ -162,7 +164,7 @@ class _Limited(httpx.AsyncByteStream):
             yield piece
 
     async def _head(self, body: AsyncIterator[bytes]) -> bytes:
-        """Read on until the answer's form can be told; blanks before it mean nothing and are not kept."""
+        """Read until the format of the answer is recognizable; leading white space is dropped."""
         head, size = b"", 0
         async for piece in body:
             size += len(piece)
@@ -174,7 +176,7 @@ class _Limited(httpx.AsyncByteStream):
         return head
 
     async def _frames(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the bytes of a binary stream, whose reader knows the length of each frame."""
+        """Yield the bytes of a binary stream; its reader knows the length of each frame."""
         total = 0
         async for piece in body:
             total += len(piece)
@@ -183,8 +185,8 @@ class _Limited(httpx.AsyncByteStream):
             yield piece
 
     async def _events(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Server-sent events, usage that cannot be read taken out of them."""
-        size, parts, events = 0, 0, 0  # the first two of the event that has not ended
+        """Yield server-sent events, without usage that cannot be parsed."""
+        size, parts, events = 0, 0, 0  # the first two belong to the unfinished event
         async for lines in self._lines(body):
             start, begin = 0, 0
             for end in _ends_of_events(lines):
@@ -219,7 +221,7 @@ class _Limited(httpx.AsyncByteStream):
         return _refused(self._response, "more than an answer can have")
 
     async def _json_lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Lines of which each is an event."""
+        """Yield lines, each of which is one event."""
         async for lines in self._lines(body):
             for line in lines.splitlines(keepends=True):
                 self._count_idle()
@@ -228,7 +230,7 @@ class _Limited(httpx.AsyncByteStream):
                 yield line
 
     async def _lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Whole lines, as many as have come; each a JSON text or an event's field, usage made readable."""
+        """Yield complete lines as they arrive, JSON texts or event fields, with usage made parseable."""
         rest, total = bytearray(), 0
         async for piece in body:
             total += len(piece)
@@ -245,7 +247,7 @@ class _Limited(httpx.AsyncByteStream):
             yield _clean(bytes(rest))
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield an answer that came in one piece; if a stream was requested, convert it to stream events."""
+        """Yield an answer that was not streamed; if a stream was requested, convert it to stream events."""
         whole = bytearray()
         async for piece in body:
             whole += piece
@@ -276,33 +278,33 @@ def _clean(lines: bytes) -> bytes:
 
 
 def _ends_of_events(lines: bytes) -> Iterator[int]:
-    """Return where the empty lines end, among whole lines."""
+    """Return the positions after the empty lines in a block of complete lines."""
     return (found.end() - 1 for found in _END_OF_EVENT.finditer(b"\n" + lines))
 
 
 def _parts(lines: bytes) -> int:
-    """Lines and, where it is long, JSON objects."""
+    """Count lines and, in long texts, JSON objects."""
     breaks = max(lines.count(b"\n"), lines.count(b"\r"))
     return breaks if len(lines) < _SMALL else breaks + _objects(lines)
 
 
 def _objects(text: bytes) -> int:
-    """JSON objects, those that are written in strings left out where that matters."""
+    """Count JSON objects; braces within strings are excluded only where that matters."""
     count = text.count(b"{")
     return count if count <= MAX_PARTS else _STRING.sub(b"", text).count(b"{")
 
 
 async def _with_rests(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces of a body, with a short rest after each that had to be waited for.
+    """Yield the chunks of a body, with a short pause after each one that had to be waited for.
 
-    Servers send word by word, and to wait for each costs more than to read it: what comes during a rest is
-    kept by the system, and read at once. An answer that is over soon is read as it comes.
+    Servers send word by word, and waiting for each chunk costs more than reading it. Data that arrives during
+    a pause is buffered by the system and read at once. An answer that ends soon is read without pauses.
     """
     loop, pieces = asyncio.get_running_loop(), aiter(stream)
     began = loop.time()
     while True:
         has_waited: list[bool] = []
-        turn = loop.call_soon(has_waited.append, True)  # not before something waits
+        turn = loop.call_soon(has_waited.append, True)  # runs only if the read has to wait
         try:
             piece = await anext(pieces)
         except StopAsyncIteration:
@@ -322,7 +324,7 @@ async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[byte
 
 
 async def _decompressed(stream: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield the body in pieces of a bounded size, however much a few bytes of it stand for."""
+    """Yield the body in chunks of limited size, however much a few compressed bytes expand to."""
     if encoding == "identity":
         async for piece in stream:
             yield piece
@@ -331,13 +333,13 @@ async def _decompressed(stream: AsyncIterable[bytes], encoding: str) -> AsyncIte
     began = False
     async for piece in stream:
         if not began and encoding == "deflate" and piece and piece[0] & 0x0F != 8:
-            decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers send it without its header
+            decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers send deflate without its header
         began = began or bool(piece)
         try:
             out = decoder.decompress(piece, _AT_ONCE)
             while out:
                 yield out
-                await asyncio.sleep(0)  # a small piece may stand for gigabytes: the screen gets its turn
+                await asyncio.sleep(0)  # a small chunk may expand to gigabytes: give the screen a turn
                 out = decoder.decompress(decoder.unconsumed_tail, _AT_ONCE)
         except zlib.error as error:
             raise httpx.DecodingError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Slow work off the event loop that nobody waits for at the end."""
+"""Run slow work in a daemon thread that does not delay the end of the program."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Result = TypeVar("Result")
 
 
 async def in_background(work: Callable[[], Result]) -> Result:
-    """Do `work` in a daemon thread and wait for its result; raises what it raises.
+    """Run `work` in a daemon thread and return its result; re-raise its exception.
 
-    Unlike asyncio.to_thread it leaves nothing that the end of the loop, or of the program, waits for:
-    an import of seconds must not keep a user who quits.
+    Unlike asyncio.to_thread, it leaves nothing that the end of the event loop or program waits for: an import
+    that takes seconds must not delay a user who quits.
     """
-    import asyncio  # noqa: PLC0415  # there is a loop; commands without one import this module as well
+    import asyncio  # noqa: PLC0415  # a loop is running; commands without one import this module too
 
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
@@ -28,9 +28,9 @@ async def in_background(work: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             settle = partial(future.set_result, work())
-        except BaseException as error:  # it belongs to whoever waits
+        except BaseException as error:  # it is raised in the waiting task
             settle = partial(future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
             loop.call_soon_threadsafe(_unless_done, future, settle)
 
     threading.Thread(target=run, name="rolling-chat-background", daemon=True).start()

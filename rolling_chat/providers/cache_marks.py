@@ -1,8 +1,8 @@
-"""Anthropic's cache marks: at most four `cache_control` marks a request.
+"""Set Anthropic's cache marks: at most four `cache_control` marks a request.
 
-They go on the last tool, the end of the stable system text, the last message, and the last message of
-the request before where that is far back: the provider looks for a cached prefix only some 20 blocks
-before a mark, so a turn with many tool calls would lose the one it wrote.
+They are set on the last tool, the end of the stable system text, the last message, and the last message of
+the previous request if that is far back. The provider looks for a cached prefix only about 20 blocks before a
+mark, so a turn with many tool calls would otherwise lose the prefix that it cached.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FAR_BACK = 15
 
 
 def mark_tools(tools: list[dict[str, Json]], ttl: CacheTtl = "5m") -> list[dict[str, Json]]:
-    """Mark the last of the tools for Anthropic's prompt cache."""
+    """Mark the last tool for Anthropic's prompt cache."""
     if not tools:
         return tools
     return [*tools[:-1], {**tools[-1], "cache_control": _mark_for(ttl)}]
@@ -26,8 +26,8 @@ def mark_messages(
 ) -> None:
     """Add Anthropic's prompt-cache marks to `wire`, in place.
 
-    `previous` is where the last message of the request before stands now. All marks of a request ask for the
-    same time to live: one for longer may not follow one for less.
+    `previous` is the current index of the previous request's last message. All marks of a request use the
+    same time to live, because a longer one may not follow a shorter one.
     """
     if not wire:
         return
@@ -44,7 +44,7 @@ def mark_messages(
 
 
 def _mark_for(ttl: CacheTtl) -> dict[str, Json]:
-    """The mark itself: five minutes are the default, and not named."""
+    """Return a mark; the default of five minutes is not named."""
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
@@ -64,7 +64,7 @@ def _markable_at_or_before(wire: list[dict[str, Json]], place: int) -> int | Non
 
 
 def _is_markable(message: dict[str, Json]) -> bool:
-    """Say whether a message can carry a mark: text can, tool calls alone cannot on every endpoint."""
+    """Return whether a message can carry a mark: text can, tool calls alone cannot on every endpoint."""
     return message["role"] != "system" and bool(message.get("content"))
 
 

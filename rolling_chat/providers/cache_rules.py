@@ -1,7 +1,7 @@
-"""How providers' prompt caches work: how long a prompt stays there, by provider and model.
+"""Look up how long a provider's prompt cache keeps a prompt, by provider and model.
 
-As the providers' own pages put it in autumn 2026. Where a provider names a span, its lower end counts. Every
-read starts the time anew.
+The rules follow the providers' pages of autumn 2026. If a provider names a range, its lower end is used.
+Every read restarts the time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from rolling_chat.context_keys import CacheTtl
 from rolling_chat.providers.model_ref import ModelRef
 
 SHORTEST: Final = 300.0
-"""Seconds after which a cache is taken to be cold where the provider names no time: the least of any."""
+"""Seconds after which a cache counts as cold if the provider names no time: the shortest of all."""
 
 _MINUTES, _HOURS = 60.0, 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """One row of the table.
+    """A provider's caching rule.
 
-    `seconds` is how long a prompt stays in the cache after it was last used, None where the provider names no
-    time. A prompt of fewer than `least` tokens is not cached. `marked`: only what `cache_control` marks cover
-    is cached, and written at a price of its own. `counts_tool_choice`: another `tool_choice` or reasoning
-    effort makes the messages be read anew. `source` is the page that says so.
+    `seconds` is how long a prompt stays cached after its last use, None if the provider names no time. A
+    prompt of fewer than `least` tokens is not cached. `marked` means that only the part covered by
+    `cache_control` marks is cached, at an extra price for writing. `counts_tool_choice` means that another
+    `tool_choice` or reasoning effort invalidates the cached messages. `source` is the page that documents the
+    rule.
     """
 
     seconds: float | None
@@ -50,7 +51,7 @@ _OPENAI_PAGE = "https://developers.openai.com/api/docs/guides/prompt-caching"
 _AZURE_PAGE = "https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/prompt-caching"
 _GEMINI_PAGE = "https://ai.google.dev/gemini-api/docs/caching"
 
-# First match wins: the provider's name and the model's, both in lower case, by regular expressions.
+# First match wins: regular expressions for the provider's and the model's name, both in lower case.
 _TABLE: tuple[tuple[str, str, CacheRule], ...] = (
     ("bedrock", "claude", _BEDROCK),
     ("", "claude", _ANTHROPIC),
@@ -58,9 +59,9 @@ _TABLE: tuple[tuple[str, str, CacheRule], ...] = (
     # `prompt_cache_options.ttl` has one value
     ("", r"gpt-(5\.[6-9]|5\.\d\d|[6-9]|\d\d)", CacheRule(30 * _MINUTES, _OPENAI_PAGE)),
     ("", r"gpt-5\.5", CacheRule(24 * _HOURS, _OPENAI_PAGE)),
-    # "24h" is Azure's for those that were asked for it
+    # Azure uses "24h" only for models that were configured for it
     ("azure", r"gpt-4o|gpt-4\.1|gpt-5|o[134]\b", CacheRule(5 * _MINUTES, _AZURE_PAGE)),
-    # the models with `prompt_cache_retention = "24h"`, the default for whoever has no zero data retention
+    # models with `prompt_cache_retention = "24h"`, the default for accounts without zero data retention
     (
         "",
         r"gpt-(4\.1|5|5\.[1-4])(-codex(-max|-mini)?|-pro|-chat-latest)?(-\d{4}-\d\d-\d\d)?$",
@@ -68,7 +69,7 @@ _TABLE: tuple[tuple[str, str, CacheRule], ...] = (
     ),
     # in memory: 5 to 10 minutes of inactivity
     ("", r"gpt-4o|gpt-4\.1|gpt-5|chatgpt-4o|(^|/)o[134]\b", CacheRule(5 * _MINUTES, _OPENAI_PAGE)),
-    # implicit caching: both pages promise savings, and no time
+    # implicit caching: both pages promise savings but no time
     ("", r"gemini-2\.5", CacheRule(None, _GEMINI_PAGE, 2_048)),
     ("", r"gemini-([3-9]|flash|pro)", CacheRule(None, _GEMINI_PAGE, 4_096)),
     # on disk: cleared when unused, "usually within a few hours to a few days"
@@ -82,17 +83,17 @@ _TABLE: tuple[tuple[str, str, CacheRule], ...] = (
     # the implicit cache: "not guaranteed"
     ("dashscope", "qwen", CacheRule(None, "https://help.aliyun.com/en/model-studio/context-cache", 256)),
 )
-# OpenRouter sends a conversation to the same provider while its cache is warm, so that the maker's rule holds
-# there: https://openrouter.ai/docs/guides/best-practices/prompt-caching
+# OpenRouter sends a conversation to the same provider while its cache is warm, so the model maker's rule
+# applies: https://openrouter.ai/docs/guides/best-practices/prompt-caching
 _ROUTERS = frozenset({"openrouter"})
 
 
 @lru_cache(maxsize=256)
 def cache_rule(model: str, ttl: CacheTtl = "5m") -> CacheRule | None:
-    """Return how the prompts of `model` are cached; None where nothing is known of a cache.
+    """Return the caching rule for `model`; None if it is not known to have a cache.
 
-    `ttl` is the time that Claude's cache marks ask for. A llama.cpp server or Ollama keeps the last prompt of
-    a slot for nothing: no rule is needed for it.
+    `ttl` is the time that Claude's cache marks request. A llama.cpp server or Ollama keeps the last prompt of
+    a slot for free, so it needs no rule.
     """
     ref = ModelRef.parse(model)
     provider, name = ref.served_by, ref.name.lower()

@@ -1,4 +1,4 @@
-"""Which servers are known to answer several requests at once, and which may have a single slot."""
+"""Decide which servers are known to answer requests in parallel, and which may have a single slot."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 from rolling_chat.providers.known_providers import KNOWN_PROVIDERS
 from rolling_chat.providers.model_ref import ModelRef
 
-# Servers that people run themselves: how many requests they take at once is up to their machine.
+# Self-hosted servers: how many parallel requests they accept depends on the machine.
 _SELF_HOSTED = frozenset(
     {"custom_openai", "hosted_vllm", "litellm_proxy", "llamafile", "lm_studio", "ollama", "ollama_chat"}
 )
 _HOSTED = frozenset(provider.name for provider in KNOWN_PROVIDERS) - _SELF_HOSTED
 
-# Where the hosted providers answer; any other address may be anything.
+# The domains of hosted providers; any other address may be any kind of server.
 _HOSTED_DOMAINS = (
     "amazonaws.com", "anthropic.com", "azure.com", "cerebras.ai", "cohere.ai", "cohere.com",
     "deepinfra.com", "deepseek.com", "fireworks.ai", "googleapis.com", "groq.com", "huggingface.co",
@@ -23,7 +23,7 @@ _HOSTED_DOMAINS = (
 
 
 def server_of(model: str, address: str | None) -> str:
-    """Return the server that answers for `model`: its address, else its provider's name."""
+    """Return the server that answers for `model`: its address, or else its provider's name."""
     return address or ModelRef.parse(model).provider
 
 

@@ -1,4 +1,4 @@
-"""The first model: which one a start without `--model` uses, and the line that says so."""
+"""Choose the model for a start without `--model`, and describe the choice in one line."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """The model to start with, what chose it, and the address of its server.
+    """The model to start with, why it was chosen, and the address of its server.
 
-    `address` is empty for the provider's own, None where a session does not know it. `is_fallback`: no one
-    chose it.
+    `address` is empty for the provider's default, None if a session does not know it. `is_fallback` means
+    that nobody chose the model.
     """
 
     model: str
@@ -33,7 +33,7 @@ class ModelChoice:
 
     @property
     def line(self) -> str:
-        """One line for the user: which model, where requests go, what chose it, how to change it."""
+        """One line for the user: the model, where requests go, why it was chosen, and how to change it."""
         if self.is_fallback:
             return (
                 "No API key and no Ollama found: you are talking to the built-in demo. "
@@ -43,7 +43,7 @@ class ModelChoice:
 
     @property
     def described(self) -> str:
-        """One clause on which model, where requests go, and what chose it."""
+        """A clause that names the model, where requests go, and why it was chosen."""
         if self.is_fallback:
             return f"model: {self.model}, no language model ({self.source})"
         place = "an unknown address" if self.address is None else place_of(self.model, self.address)
@@ -59,8 +59,8 @@ def choose_model(
 ) -> ModelChoice:
     """Choose the first model: --model, the settings, a key's provider, a local Ollama, the built-in demo.
 
-    `probe` gives the name of a model that runs on this machine, or None; it is asked only where
-    nothing before it decided. Never raises: whether the model exists is `check_model`'s question.
+    `probe` returns the name of a model on this machine, or None; it is called only if nothing else decided.
+    Never raises: `check_model` checks whether the model exists.
     """
     if model:
         return ModelChoice(model, "--model")
@@ -81,10 +81,10 @@ def choose_model(
 
 
 def check_model(model: str, catalog: ModelCatalog) -> None:
-    """Raise ProviderError(MODEL_UNKNOWN), with similar names, if no provider of a model is known.
+    """Raise ProviderError(MODEL_UNKNOWN), with similar names, if a model's provider is unknown.
 
-    A name behind a known provider's passes, listed or not: providers bring out models faster than
-    any list does. So does any name that stands in the catalog just so.
+    Any name after a known provider's prefix is accepted, because providers release models faster than any
+    list is updated. So is any name that the catalog contains exactly.
     """
     provider = find_provider(model)
     if provider is not None and provider.name == "demo":

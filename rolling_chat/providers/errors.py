@@ -1,6 +1,6 @@
-"""What a failed request means for the user: one of a few kinds, and one line that says what to do.
+"""Classify a failed request: one of a few kinds, and one line that tells the user what to do.
 
-Decided by status, code and text, never by litellm's class alone: a plain `BadRequestError` may be a
+The decision uses status, code and text, never litellm's class alone: a plain `BadRequestError` may be a
 prompt that is too long, an `InternalServerError` a refused connection, an `APIConnectionError` nearly
 anything.
 """
@@ -30,8 +30,8 @@ from rolling_chat.providers.retries import PassingError
 from rolling_chat.redaction import redact, secrets_in
 from rolling_chat.text import printable
 
-# Names of exceptions that mean a connection that could not be made, or broke; by name, so that
-# neither httpx nor aiohttp has to be imported to recognize theirs.
+# Names of exceptions for a connection that failed or broke; names, so that neither httpx nor aiohttp has to
+# be imported to recognize theirs.
 _NETWORK_ERRORS = frozenset(
     {
         "ConnectError", "ConnectTimeout", "ReadError", "WriteError", "RemoteProtocolError", "PoolTimeout",
@@ -41,7 +41,8 @@ _NETWORK_ERRORS = frozenset(
         "IncompleteRead", "TransferEncodingError",
     }
 )  # fmt: skip
-# What cannot be put into a request: a key no header can carry, an address that is none.
+# Errors for requests that cannot be sent: a key with characters that a header cannot carry, an invalid
+# address.
 _UNSENDABLE = frozenset(
     {"LocalProtocolError", "UnicodeEncodeError", "InvalidURL", "UnsupportedProtocol", "InvalidUrlClientError"}
 )
@@ -82,7 +83,7 @@ _UNKNOWN_MODEL_TEXT = re.compile(
     r"|models/\S+ is not found",
     re.IGNORECASE,
 )
-# Ollama, llama.cpp by its age, vLLM, OpenRouter
+# Ollama, older versions of llama.cpp, vLLM, OpenRouter
 _NO_TOOLS_TEXT = re.compile(
     r"does not support tools|unsupported param: tools|tools param requires|enable-auto-tool-choice"
     r"|no endpoints found that support tool use",
@@ -92,19 +93,19 @@ _NO_CREDIT_TEXT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits",
     re.IGNORECASE,
 )
-# Groq and others: the request is larger than what the account may send in one minute.
+# Groq and others: the request exceeds what the account may send in one minute.
 _MINUTE_LIMIT = re.compile(
     r"(?:request too large|tokens per min).{0,400}?limit:?\s*([\d,]+),?.{0,40}?requested:?\s*([\d,]+)",
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_QUOTE = 200
-_UNSUPPORTED = frozenset({501, 505})  # what a server cannot do it cannot do a minute later either
-# Servers on one's own machine answer 500 to a model that it has no room for.
+_UNSUPPORTED = frozenset({501, 505})  # trying again later would not help
+# Local servers answer 500 for a model that does not fit into memory.
 _CANNOT_RUN_TEXT = re.compile(
     r"more system memory|(?:unable|failed|error) (?:to load|loading) (?:the )?model|out of memory",
     re.IGNORECASE,
 )
-# what HTTP clients say of any status
+# what HTTP clients say for any status
 _BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information check: ")
 _WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
 _SPELLED_BYTES = re.compile(r"b(['\"])(.*)\1")
@@ -121,9 +122,9 @@ _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
-    """The facts that error lines need: the server's address, and similar model names.
+    """Facts for the error lines: the server's address, and similar model names.
 
-    `timeout` is in seconds. `nearest` finds names of models like one that nobody knows.
+    `timeout` is in seconds. `nearest` finds names of models similar to an unknown one.
     """
 
     model: str
@@ -131,7 +132,7 @@ class ErrorContext:
     environ: Mapping[str, str] | None = None
     nearest: Callable[[str], Sequence[str]] | None = None
     timeout: float = 0.0
-    began: bool = False  # part of the reply had come
+    began: bool = False  # a part of the reply had arrived
     reached: bool = False  # the server has answered in this process
 
 
@@ -146,10 +147,10 @@ def classify(
     began: bool = False,
     reached: bool = False,
 ) -> ProviderError:
-    """Convert any exception of a request to a ProviderError; return one that is its cause as it is.
+    """Convert any exception of a request to a ProviderError; if its cause is one, return that unchanged.
 
-    Throttling is ruled out before a refusal is taken for a prompt that is too long. `began` says that
-    part of the reply had come: what would be worth another try is then INTERRUPTED.
+    Throttling is ruled out before a refusal is interpreted as a prompt that is too long. `began` means that a
+    part of the reply had arrived: temporary failures are then INTERRUPTED instead of being retried.
     """
     chain = tuple(_chain(error))
     for link in chain:
@@ -161,7 +162,7 @@ def classify(
     text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
     body = read_body(text)
     status = _status(chain)
-    if status is None or "APIConnectionError" in names:  # then litellm made the status up
+    if status is None or "APIConnectionError" in names:  # litellm invented the status
         named = (body.numbers or {}).get("code", 0)
         if 400 <= named <= 599:
             status, names = named, names - {"APIConnectionError"}
@@ -200,7 +201,7 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
         return _bad_key(context, provider, status)
     if (failure := _about_the_model(context, body, status, provider)) is not None:
         return failure
-    is_answered = status is not None and 400 <= status < 500  # then the text is about another connection
+    is_answered = status is not None and 400 <= status < 500  # network errors in the text are not ours
     if names & _NETWORK_ERRORS or (not is_answered and _NETWORK_TEXT.search(body.text)):
         return _disconnected(context, body, provider, names)
     is_lasting = status in _UNSUPPORTED or _CANNOT_RUN_TEXT.search(body.text) is not None
@@ -217,7 +218,7 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
 def _about_the_model(
     context: ErrorContext, body: ErrorBody, status: int | None, provider: str
 ) -> _Failure | None:
-    """Return the failure of a request to a model that is unknown, not paid for, or takes no tools."""
+    """Return the failure for a model that is unknown, not paid for, or does not accept tools; else None."""
     if _NO_TOOLS_TEXT.search(body.text):
         return _no_tools(context, provider)
     if _NO_CREDIT_TEXT.search(body.text) or status == 402:
@@ -228,7 +229,7 @@ def _about_the_model(
 
 
 def _no_tools(context: ErrorContext, provider: str) -> _Failure:
-    """Return the failure of a request with tools to a model that takes none; text it takes."""
+    """Return the failure for a model that does not accept tools; it can be given calls as text."""
     return _Failure(
         ErrorKind.BAD_REQUEST,
         f'{provider} takes no tool calls for {context.model}: put tool_calls = "text" below '
@@ -237,7 +238,7 @@ def _no_tools(context: ErrorContext, provider: str) -> _Failure:
 
 
 def _unsendable(context: ErrorContext, names: frozenset[str]) -> _Failure | None:
-    """Return the failure of a request that could not be made; the client's words hold the key."""
+    """Return the failure for a request that could not be built; the client's message contains the key."""
     if context.began or not names & _UNSENDABLE:
         return None
     return _Failure(
@@ -256,14 +257,14 @@ def unreadable(model: str, api_base: str | None = None) -> ProviderError:
 
 
 def broken_off() -> ProviderError:
-    """Build the error for a stream that ended before the answer did, although the connection held."""
+    """Build the error for a stream that ended before the answer did, without a broken connection."""
     return ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
 
 
 def _unknown_model(context: ErrorContext, body: ErrorBody) -> str:
     """Name the unknown model, and quote the server.
 
-    The catalog's names are not suggested for a server of the user's own: they say nothing about it.
+    For a server of the user's own, the catalog's names are not suggested: it knows nothing about that server.
     """
     if context.api_base:
         line = f'Unknown model "{context.model}".'
@@ -289,7 +290,7 @@ def _late(context: ErrorContext, provider: str, names: frozenset[str]) -> _Failu
 
 
 def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: frozenset[str]) -> _Failure:
-    """No connection: a lost network comes back, a wrong address or certificate does not."""
+    """Return the failure for a lost connection; a wrong address or certificate is not worth a retry."""
     line = _no_network(context, provider)
     if context.began:
         return _passing(context, ErrorKind.NO_NETWORK, line)
@@ -306,7 +307,7 @@ def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: 
 
 
 def _is_loopback(context: ErrorContext) -> bool:
-    """Say whether the request went to this machine, where nobody listening means no server."""
+    """Return whether the request went to this machine, where a refused connection means no server."""
     base = context.api_base or ""
     if not base and ModelRef.parse(context.model).is_ollama:
         base = (context.environ or {}).get("OLLAMA_API_BASE") or ollama_base(context.environ or {})
@@ -328,7 +329,7 @@ def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failur
             )
     if _PER_DAY.search(body.text):
         return _Failure(ErrorKind.THROTTLED, f"Your account at {provider} has no quota left for today.")
-    # Gemini says the same of a minute's quota, and when it will be there again
+    # Gemini uses the same words for a quota per minute, but names the time until it is renewed
     if _NO_CREDIT_TEXT.search(body.text) and _wait_in(body.text) is None:
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
     return _passing(context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit).")
@@ -389,14 +390,14 @@ def _provider_label(context: ErrorContext) -> str:
 
 
 def _quote(body: ErrorBody) -> str:
-    """Quote what the error says to readers, else its last line, without control characters."""
+    """Quote the error's message for people, or else its last line, without control characters."""
     lines = [*filter(None, map(_unwrapped, body.said or body.text.split("\n")))]
     quoted = lines[-1] if lines else "no reason given"
     return printable(" ".join(quoted.split()), _LONGEST_QUOTE)
 
 
 def _unwrapped(line: str) -> str:
-    """Strip what litellm and the HTTP clients put around a line; empty if nothing else is in it."""
+    """Remove what litellm and HTTP clients add to a line; empty if nothing is left."""
     bare = _WRAPPING.sub("", line.strip(), count=1) if _WRAPPING.match(line.strip()) else line.strip()
     spelled = _SPELLED_BYTES.fullmatch(bare)
     bare = spelled.group(2) if spelled else bare
@@ -404,7 +405,7 @@ def _unwrapped(line: str) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and what caused it, outermost first."""
+    """Yield the error and its causes, outermost first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -422,7 +423,7 @@ def _text(error: BaseException) -> str:
 
 
 def _status(chain: Sequence[BaseException]) -> int | None:
-    """Return the status nearest to the wire; litellm gives some failures one that no server ever sent."""
+    """Return the status nearest to the wire; litellm assigns some failures a status that no server sent."""
     for error in reversed(chain):
         status = getattr(error, "status_code", None)
         if isinstance(status, str) and status.isdigit():
@@ -433,7 +434,7 @@ def _status(chain: Sequence[BaseException]) -> int | None:
 
 
 def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
-    """Return the seconds to wait that the server named: a number or date in a header, else in its text."""
+    """Return the seconds to wait that the server named: a number or date in a header, or else in its text."""
     for error in chain:
         for headers in (getattr(error, "litellm_response_headers", None), _response_headers(error)):
             if headers is None:
@@ -446,7 +447,7 @@ def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
 
 
 def _wait_in(text: str) -> float | None:
-    """Return the time that a text says to wait: "try again in 1m2.5s", "Please retry in 48.9s"."""
+    """Return the waiting time in a text, such as "try again in 1m2.5s" or "retry in 48.9s"; else None."""
     match = _WAIT.search(text)
     if match is None:
         return None

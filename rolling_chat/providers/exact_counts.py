@@ -1,9 +1,10 @@
-"""Ask a provider how many tokens a request has, where it counts without answering.
+"""Ask a provider for the exact token count of a request, without sending the request itself.
 
-The endpoints, by their documentation and tried on the real server where it could be had: Anthropic's
+The endpoints are used as documented, and were tried on real servers where possible: Anthropic's
 `/v1/messages/count_tokens`, Gemini's `:countTokens`, vLLM's `/tokenize`, llama.cpp's
-`/v1/chat/completions/input_tokens` (older ones: `/apply-template` and `/tokenize`). A question goes only
-where the request itself would go, with the same key. Answers are data: one that is no count is no answer.
+`/v1/chat/completions/input_tokens` (older versions: `/apply-template` and `/tokenize`). A question is sent
+only to where the request itself would be sent, with the same key. Answers are untrusted: one that is not a
+count is ignored.
 """
 
 from __future__ import annotations
@@ -29,44 +30,44 @@ from rolling_chat.providers.served import headers_for
 
 _log = logging.getLogger("rolling_chat.providers.exact_counts")
 
-_MAX_TOKENS = 1_000_000_000  # a larger figure is some other number
-_KEPT = 64  # counts that are remembered
-_MAX_FAILURES = 2  # questions in a row without an answer, before a server is asked no more
+_MAX_TOKENS = 1_000_000_000  # a larger number is not a token count
+_KEPT = 64  # counts in the cache
+_MAX_FAILURES = 2  # consecutive failures after which a server is no longer asked
 _SENT = ("messages", "tools", "tool_choice")
-# what servers answer for a path that they do not have, and for a question that they do not understand
+# statuses for a path that the server does not have, and for a question that it does not understand
 _ABSENT, _NOT_UNDERSTOOD = frozenset({404, 405, 501}), frozenset({400, 415, 422})
-# an answer of another shape than the documented one is no count
+# errors for an answer that differs from the documented format
 _NO_COUNT = (LookupError, TypeError, ValueError)
 
 
 class _NoEndpointError(LookupError):
-    """The server has nothing at that path."""
+    """Raised when the server does not have the endpoint."""
 
 
 class ExactCounter:
-    """Asks for the counts of requests; safe for threads.
+    """Asks for exact token counts; thread-safe.
 
-    It remembers which endpoint a server has, so that one that has none is asked once, and the counts by what
-    was asked. `environ` is where keys and proxies are looked for.
+    It remembers which endpoint a server has, so that a server without one is asked only once, and caches
+    counts by question. `environ` contains the keys and proxies.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._endpoints: dict[str, _Endpoint | None] = {}  # of servers; None for one that cannot count
+        self._endpoints: dict[str, _Endpoint | None] = {}  # by server; None for one that cannot count
         self._failures: Counter[str] = Counter()
         self._counts: OrderedDict[bytes, int] = OrderedDict()
         self._lock = threading.Lock()
 
     def count(self, arguments: Mapping[str, Any], timeout: float) -> int:
-        """Return the tokens of the request that litellm would make of `arguments`; 0 where nobody says it.
+        """Return the tokens of the request that litellm would make from `arguments`; 0 if unknown.
 
-        `timeout` is in seconds for each read. Waits for the server: call it from a thread.
+        `timeout` is in seconds for each read. Blocks until the server answers: call it in a thread.
         """
         model, address = arguments["model"], arguments.get("api_base")
         place = f"{model} {without_credentials(address or '')}".strip()
         if self._failures[place] >= _MAX_FAILURES or self._takes_proxy(address):
             return 0
-        self._failures[place] += 1  # until it answers: nobody may be waiting for it by then
+        self._failures[place] += 1  # reset by an answer; the caller may have stopped waiting by then
         try:
             match who_counts(model, address):
                 case "anthropic":
@@ -77,7 +78,7 @@ class ExactCounter:
                     tokens = self._ask_server(str(address), arguments, timeout)
                 case _:
                     return 0
-        except Exception as error:  # litellm raises nearly anything
+        except Exception as error:  # litellm may raise almost anything
             _log.info("%s was not counted: %s", place, error)
             self._failures[place] += _MAX_FAILURES * isinstance(error, _NoEndpointError)
             return 0
@@ -108,7 +109,7 @@ class ExactCounter:
         return self._once(root, body, lambda _: endpoint(ask, body))
 
     def _once(self, url: str, body: JsonObject, ask: Callable[[bytes], int]) -> int:
-        """The count of a body, asked for if it is not known."""
+        """Return the count for a body; ask for it only if it is not cached."""
         data = _encoded(body)
         key = hashlib.sha256(url.encode() + b"\0" + data).digest()
         with self._lock:
@@ -122,7 +123,7 @@ class ExactCounter:
         return known
 
     def _takes_proxy(self, address: str | None) -> bool:
-        """Whether a request to `address` goes by a proxy, past which nothing is sent from here."""
+        """Return whether a request to `address` uses a proxy, which questions must not bypass."""
         if is_near(address):
             return False
         parts = urlsplit(address or "https://")
@@ -138,7 +139,7 @@ _Endpoint: TypeAlias = Callable[[_Ask, JsonObject], int]
 
 
 def _input_tokens(ask: _Ask, body: JsonObject) -> int:
-    """llama.cpp: the chat request itself, counted."""
+    """Count by llama.cpp's endpoint, which takes the chat request itself."""
     return _tokens(ask("/v1/chat/completions/input_tokens", body)["input_tokens"])
 
 
@@ -148,7 +149,7 @@ def _vllm(ask: _Ask, body: JsonObject) -> int:
 
 
 def _older_llama_cpp(ask: _Ask, body: JsonObject) -> int:
-    """The template's text, in which the special tokens are taken for what they are."""
+    """Count the text of the chat template by llama.cpp's tokenizer, parsing special tokens."""
     prompt = ask("/apply-template", body)["prompt"]
     if not isinstance(prompt, str):
         raise TypeError("its prompt is no text")
@@ -161,9 +162,9 @@ _ENDPOINTS = (_input_tokens, _vllm, _older_llama_cpp)
 
 
 def _find_endpoint(ask: _Ask, name: str) -> _Endpoint | None:
-    """The endpoint by which a server counts, looked for with a word: only one that is there gets the rest.
+    """Find the endpoint by which a server counts, with a one-word question that reveals nothing.
 
-    Raises OSError where the server does not answer, or not now.
+    Raises OSError if the server does not answer, or not at present.
     """
     word: JsonObject = {"model": name, "messages": [{"role": "user", "content": "Hello"}]}
     for endpoint in _ENDPOINTS:
@@ -178,7 +179,7 @@ def _find_endpoint(ask: _Ask, name: str) -> _Endpoint | None:
 
 
 def _answer(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Json:
-    """Raises LookupError where there is no such endpoint, ValueError for no JSON, OSError for no answer."""
+    """Send a question. Raises LookupError for a missing endpoint, ValueError for invalid JSON, or OSError."""
     status, data = fetch(url, headers=headers, body=body, timeout=timeout)
     if status in _ABSENT:
         raise _NoEndpointError(f"status {status}")
@@ -198,7 +199,7 @@ def _encoded(body: JsonObject) -> bytes:
 
 
 def _tokens(value: Json) -> int:
-    """Return `value` where it can be a count. Raises ValueError."""
+    """Return `value` if it can be a token count. Raises ValueError otherwise."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_TOKENS:
         return value
     raise ValueError("its answer is no count")

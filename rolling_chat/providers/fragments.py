@@ -1,4 +1,4 @@
-"""What one event of a streamed answer adds to the reply, whatever wire it came by."""
+"""Define what one event of a streamed answer adds to the reply, for all API formats."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rolling_chat.messages import JsonObject, Usage
 
 @dataclass(frozen=True, slots=True)
 class CallFragment:
-    """A piece of a tool call: id and name come once, the arguments in pieces of JSON text.
+    """A piece of a tool call: id and name arrive once, the arguments in pieces of JSON text.
 
-    `index` is the server's; `signature` is Gemini's, to be sent back with the call.
+    `index` is the server's; `signature` is Gemini's, and is sent back with the call.
     """
 
     index: int = 0
@@ -23,10 +23,11 @@ class CallFragment:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of a reply. `thinking` are blocks in Anthropic's form; only signed ones can be sent back.
+    """A piece of a reply.
 
-    `has_ended`: the server said that the reply is over, why in `finish_reason`. `usage` has what the server
-    reported with this piece; a figure that it did not report is 0.
+    `thinking` contains blocks in Anthropic's format; only signed ones can be sent back. `has_ended` means
+    that the server marked the reply as complete, for the reason in `finish_reason`. `usage` is what the
+    server reported with this piece; figures that it did not report are 0.
     """
 
     text: str = ""

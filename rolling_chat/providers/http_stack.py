@@ -1,4 +1,4 @@
-"""What both ways to a model share of httpx: when it is imported, and how long a request waits."""
+"""Share httpx settings between direct and litellm requests: its early import, and its timeouts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-# httpx and what is below it import all but the last at the first connection, we the last at the first error.
+# httpx imports all but the last of these at the first connection; this program needs the last at the first
+# error.
 _AT_FIRST_USE = (
     "httpcore",
     "sniffio",
@@ -15,16 +16,16 @@ _AT_FIRST_USE = (
     "anyio._backends._asyncio",
     "rolling_chat.providers.errors",
 )
-_CONNECT_SECONDS = 15.0  # a host that does not answer a connection within this is not there
+_CONNECT_SECONDS = 15.0  # a host that does not accept a connection within this time is unreachable
 
 
 def load_http_stack() -> None:
-    """Import what a first request would import on the event loop, for 70 ms; for a thread."""
+    """Import, in a thread, what a first request would otherwise import on the event loop for 70 ms."""
     for name in _AT_FIRST_USE:
-        with suppress(ImportError):  # what httpx goes by may change
+        with suppress(ImportError):  # httpx's dependencies may change
             import_module(name)
 
 
 def timeouts(seconds: float) -> Any:
-    """Return httpx's time limits of a request: `seconds` for each read, and less to connect."""
+    """Return httpx's timeouts for a request: `seconds` for each read, and at most that to connect."""
     return import_module("httpx").Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))

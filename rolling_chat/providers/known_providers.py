@@ -1,4 +1,4 @@
-"""The providers whose names, keys and first models this program knows: one row a provider."""
+"""List the providers that this program knows, with their keys and first models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
-    """A provider of litellm's, by the name in front of its models.
+    """A provider supported by litellm, identified by the prefix of its models' names.
 
-    `keys` are the environment variables it reads its key from, any one of which will do; none for
-    a provider that needs no key. `first_model` is what a key alone starts with, empty where a key
-    alone says too little; it takes tools and stands in litellm's model table.
+    `keys` are the environment variables for its key, any one of which is enough; empty if no key is needed.
+    `first_model` is the model to start with if only a key is set, empty if that is not enough; it supports
+    tools and is in litellm's model table.
     """
 
     name: str
@@ -20,19 +20,19 @@ class KnownProvider:
     first_model: str = ""
 
     def key_in(self, environ: Mapping[str, str]) -> str:
-        """Return the key in `environ`, stripped of a trailing line end; empty if there is none."""
+        """Return the key in `environ` without surrounding white space; empty if there is none."""
         return next((key for name in self.keys if (key := environ.get(name, "").strip())), "")
 
 
 class KeyedEnvironment(dict[str, str]):
-    """Environment variables, with API keys that stand in none of them; `stored` are the names of these."""
+    """Environment variables plus API keys from the keyring; `stored` has the names of the latter."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(environ)
         self.stored: set[str] = set()
 
 
-# In the order in which keys in the environment are looked for.
+# In the order in which keys in the environment are searched for.
 KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
     KnownProvider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic/claude-sonnet-5-5"),
     KnownProvider("openai", ("OPENAI_API_KEY",), "openai/gpt-5.4"),
@@ -41,7 +41,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
     KnownProvider("xai", ("XAI_API_KEY",), "xai/grok-4.5"),
     KnownProvider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek/deepseek-v4-pro"),
     KnownProvider("groq", ("GROQ_API_KEY",), "groq/openai/gpt-oss-120b"),
-    # openrouter's own router picks the model; its list changes too often for the table
+    # OpenRouter's own router picks the model; its list changes too often for the table
     KnownProvider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
     KnownProvider("cerebras", ("CEREBRAS_API_KEY",), "cerebras/gpt-oss-120b"),
     KnownProvider("moonshot", ("MOONSHOT_API_KEY",), "moonshot/kimi-k3"),
@@ -76,7 +76,7 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
 )
 
 OWN_CREDENTIALS = frozenset({"azure", "azure_ai", "bedrock", "vertex_ai", "databricks", "github_copilot"})
-"""Their credentials are more than one key: litellm finds them in the environment by itself."""
+"""Providers whose credentials are more than one key: litellm finds them in the environment."""
 
 KEYLESS_ELSEWHERE = frozenset({"openai", "custom_openai", "litellm_proxy"})
-"""At an address of one's own these need no key."""
+"""Providers that need no key at an address of the user's own."""

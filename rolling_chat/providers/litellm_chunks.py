@@ -1,4 +1,4 @@
-"""Fragments of a reply, and its usage, from the objects that litellm makes of a stream."""
+"""Convert the objects of litellm's streams to fragments of a reply and usage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rolling_chat.messages import JsonObject, Usage
 from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.whole_answers import token_count
 
-# litellm hides Gemini's signature behind this in a call's id, for clients that lose other fields
+# litellm appends Gemini's signature to a call's id after this marker, for clients that drop other fields
 _SIGNATURE_IN_ID = "__thought__"
 
 
 def fragments_of(chunk: Any) -> Iterator[Fragment]:
-    """Yield a fragment for each choice of a chunk; a chunk of usage alone has none."""
+    """Yield a fragment for each choice of a chunk; a chunk with only usage has none."""
     for choice in getattr(chunk, "choices", None) or ():
         delta = getattr(choice, "delta", None)
         yield Fragment(
@@ -28,7 +28,7 @@ def fragments_of(chunk: Any) -> Iterator[Fragment]:
 
 
 def usage_of(chunk: Any) -> Usage | None:
-    """Return the usage that came with a chunk, None if there is none."""
+    """Return the usage in a chunk; None if there is none."""
     usage = getattr(chunk, "usage", None)
     if usage is None:
         return None
@@ -81,9 +81,9 @@ def _as_dict(value: Any) -> JsonObject:
 
 
 def _is_sum(usage: Any) -> bool:
-    """Return whether the provider says that it made several requests of one.
+    """Return whether the usage is the sum of several requests.
 
-    Anthropic names the tools that it ran itself, and lists the rounds of a request that it compacted.
+    Anthropic reports the tools that it ran itself, and the rounds of a request that it compacted.
     """
     ran = getattr(usage, "server_tool_use", None)
     rounds = getattr(usage, "iterations", None)

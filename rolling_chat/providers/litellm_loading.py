@@ -1,7 +1,7 @@
-"""Loading litellm late, once, and without a word on the terminal.
+"""Load litellm late, once, and without output on the terminal.
 
-Its import takes seconds, asks the network for tables that it carries, loads a `.env` that it finds,
-and logs to the terminal, all of which environment variables set before the import prevent.
+Its import takes seconds, downloads tables that it also ships, loads a `.env` file, and logs to the terminal.
+Environment variables that are set before the import prevent all of this.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _BEFORE_IMPORT = {
     "LITELLM_LOG": "ERROR",
 }
 _ITS_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Stdout")
-# What it works with. Without a handler, their warnings would be printed to stderr.
+# Libraries that litellm uses. Without a handler, their warnings would be printed to stderr.
 _NEIGHBORS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
 
-# What litellm would import at its first request, for more than half a second, on the event loop.
+# Modules that litellm would import at its first request, for more than half a second, on the event loop.
 _LATE_PARTS = (
     "openai.resources",
     "litellm._service_logger",
@@ -46,21 +46,21 @@ _loaded: ModuleType | None = None
 
 
 def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleType:
-    """Import litellm and silence it; some 2.5 seconds the first time, nothing after.
+    """Import litellm and silence it; about 2.5 seconds the first time, no time after that.
 
-    Its log goes to `log_file`, or nowhere where that is None or cannot be written; none of `secrets`
-    gets into it. Safe to call from any thread.
+    Its log is written to `log_file`, without `secrets`; it is discarded if the file is None or cannot be
+    written. Thread-safe.
     """
-    global _loaded  # noqa: PLW0603  # one import in a process, as with every module
+    global _loaded  # noqa: PLW0603  # one import per process, as with any module
     with _lock:
         if _loaded is None:
             os.environ.update(_BEFORE_IMPORT)
             _route_logs(log_file, secrets)
             with kept_to_the_end():
-                # first: litellm makes clients while it is imported
+                # before the import, because litellm creates clients during it
                 importlib.import_module("rolling_chat.providers.redirects").refuse_redirects()
                 module = importlib.import_module("litellm")
-                _route_logs(log_file, secrets)  # its own handlers write to the terminal, and came with it
+                _route_logs(log_file, secrets)  # the import added litellm's own handlers
                 _make_quiet(module)
                 _limit_answers()
                 _build_models(module)
@@ -70,7 +70,7 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
 
 
 async def warm_up(litellm: Any) -> None:
-    """Make a request that never leaves the process: the first one of a process costs 0.6 seconds more."""
+    """Make a request that never leaves the process: a process's first request takes 0.6 seconds longer."""
     stream = await litellm.acompletion(
         model="openai/warm-up",
         messages=[{"role": "user", "content": "."}],
@@ -81,32 +81,32 @@ async def warm_up(litellm: Any) -> None:
     )
     async for _chunk in stream:
         pass
-    await asyncio.sleep(0)  # its own log task, so that none is left when the loop closes
+    await asyncio.sleep(0)  # let litellm's log task finish, so that none is left when the loop closes
 
 
 async def close_connections(litellm: Any) -> None:
-    """Close every connection that litellm keeps for later, and forget its clients."""
+    """Close every connection that litellm keeps open, and drop its clients."""
     await litellm.close_litellm_async_clients()
     litellm.in_memory_llm_clients_cache.flush_cache()
-    # the one for Anthropic and Gemini is in no cache; litellm makes another when it is asked for
+    # the client for Anthropic and Gemini is in no cache; litellm creates another when needed
     shared = vars(litellm).pop("module_level_aclient", None)
     if shared is not None:
         await shared.close()
 
 
 def _make_quiet(litellm: Any) -> None:
-    litellm.suppress_debug_info = True  # else it prints into the terminal
-    litellm.disable_hf_tokenizer_download = True  # else "llama-3" in a name asks the network
-    litellm.disable_token_counter = True  # else it makes usage up where a provider reports none
+    litellm.suppress_debug_info = True  # otherwise it prints to the terminal
+    litellm.disable_hf_tokenizer_download = True  # otherwise "llama-3" in a name causes a download
+    litellm.disable_token_counter = True  # otherwise it invents usage if a provider reports none
     litellm.telemetry = False
-    # httpx's own connections: a cancelled request closes its socket at once, and no session is left
-    # for the garbage collector to complain of
+    # with httpx's own connections, a cancelled request closes its socket at once, and no unclosed session is
+    # left for the garbage collector to warn about
     litellm.disable_aiohttp_transport = True
 
 
 def _limit_answers() -> None:
-    """Limit what the HTTP clients that litellm will make take from a server."""
-    limits = importlib.import_module("rolling_chat.providers.answer_limits")  # it needs httpx
+    """Limit what litellm's future HTTP clients accept from a server."""
+    limits = importlib.import_module("rolling_chat.providers.answer_limits")  # imports httpx
     handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
     handler.create_client = limits.limit_answers(handler.create_client)
     openai = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
@@ -115,7 +115,7 @@ def _limit_answers() -> None:
 
 
 def _build_models(litellm: Any) -> None:
-    """Build the types of every stream now: at their first use they would take time, and print warnings."""
+    """Build the types of streams now; on first use, they would take time and print warnings."""
     types = importlib.import_module("litellm.types.utils")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -126,7 +126,7 @@ def _build_models(litellm: Any) -> None:
 
 def _load_late_parts() -> None:
     for name in _LATE_PARTS:
-        with contextlib.suppress(ImportError):  # another version may have it elsewhere
+        with contextlib.suppress(ImportError):  # another version may not have this module
             importlib.import_module(name)
 
 

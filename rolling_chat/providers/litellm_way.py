@@ -1,4 +1,4 @@
-"""The way to every model that litellm reaches."""
+"""Send requests to any model that litellm supports."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rolling_chat.redaction import secrets_in
 
 
 class LiteLLMWay:
-    """Sends requests by litellm, which is imported at the first use and never before.
+    """Sends requests with litellm, which is imported on first use.
 
-    `environ` has the keys that must not get into its log, `log_file`. `timeout` is in seconds.
+    `environ` contains the keys that must not appear in its log, `log_file`. `timeout` is in seconds.
     """
 
     def __init__(self, environ: Mapping[str, str], log_file: Path | None, timeout: float) -> None:
@@ -31,35 +31,35 @@ class LiteLLMWay:
         self._is_warm = False
 
     async def load(self) -> ModuleType:
-        """Import litellm in a thread, some seconds the first time."""
+        """Import litellm in a thread, which takes seconds the first time."""
         if self._litellm is None:
             self._litellm = await in_background(self._load)
         return self._litellm
 
     async def warm_up(self) -> None:
-        """Import litellm and make a request that stays here."""
+        """Import litellm and make a request that stays within the process."""
         litellm = await self.load()
         if not self._is_warm:
             self._is_warm = True
             await warm_up(litellm)
 
     async def close(self) -> None:
-        """Close the connections that litellm keeps; a later request opens new ones."""
+        """Close the connections that litellm keeps open; a later request opens new ones."""
         if self._litellm is not None:
             await close_connections(self._litellm)
 
     async def fragments(self, arguments: Mapping[str, Any]) -> AsyncGenerator[Fragment, None]:
-        """Send the request with litellm's `arguments`; yield its reply. Raises whatever litellm raises."""
+        """Send a request with litellm's `arguments` and yield its reply. Raises whatever litellm raises."""
         litellm = await self.load()
         response = await litellm.acompletion(
             **arguments,
             stream=True,
             stream_options={"include_usage": True},
-            # for endpoints that take one figure litellm takes the one for reading
+            # for APIs that take only one timeout, litellm uses the one for reading
             timeout=timeouts(self._timeout),
             num_retries=0,
             max_retries=0,
-            # what a model does not take is left out by litellm instead of failing the request
+            # litellm drops parameters that a model does not support instead of failing the request
             drop_params=True,
         )
         try:
@@ -75,7 +75,7 @@ class LiteLLMWay:
             await response.aclose()
 
     def _load(self) -> ModuleType:
-        """Load litellm, and make the environment safe for it."""
+        """Load litellm, and adjust the environment that it reads."""
         litellm = load_litellm(self._log_file, secrets_in(self._environ))
         hide_addresses(os.environ)
         keep_loopback_direct(os.environ)
@@ -83,15 +83,15 @@ class LiteLLMWay:
 
 
 def _reported(response: Any) -> Iterator[Fragment]:
-    """Yield what litellm keeps beside its chunks, usage and the server's own finish reason.
+    """Yield what litellm stores outside its chunks: usage and the server's own finish reason.
 
-    At the end of any stream litellm makes a reason up. Gemini's is kept as one that more may follow, until
-    the next chunk.
+    litellm invents a reason at the end of any stream. Gemini's is intermittent until the next chunk, because
+    more may follow.
     """
     for chunk in response.chunks:
         usage = usage_of(chunk)
         if usage is not None:
             yield Fragment(usage=usage)
-    response.chunks.clear()  # litellm keeps all that came, as objects of several kilobytes
+    response.chunks.clear()  # otherwise litellm keeps every chunk, several kilobytes each
     if response.received_finish_reason or response.intermittent_finish_reason:
         yield Fragment(has_ended=True)

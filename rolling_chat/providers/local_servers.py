@@ -1,4 +1,4 @@
-"""Find the model servers that run on this machine, on the ports where they usually are."""
+"""Find model servers on this machine, on their default ports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rolling_chat.providers.ollama import DEFAULT_OLLAMA, ollama_base
 from rolling_chat.providers.plain_http import fetch_json
 from rolling_chat.providers.served import ServedModel, ask_about, list_models
 
-_TIMEOUT = 0.3  # seconds for each read: a server on this machine answers in milliseconds
-_MAX_ASKED = 12  # models of one server whose windows are asked for one by one
-# no key is sent to what happens to listen there
+_TIMEOUT = 0.3  # seconds for each read: a local server answers in milliseconds
+_MAX_ASKED = 12  # models per server whose windows are requested one by one
+# no key is sent to unknown programs on these ports
 _NO_KEYS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class UsualServer:
-    """A kind of server, the address where it usually is, and the prefix of its models' names."""
+    """A kind of server, its default address, and the prefix of its models' names."""
 
     name: str
     address: str
@@ -35,7 +35,7 @@ USUAL_SERVERS = (
 
 @dataclass(frozen=True, slots=True)
 class FoundServer:
-    """A server that answered; `models` by the names to give with --model."""
+    """A server that answered, with the models that --model accepts."""
 
     name: str
     address: str
@@ -45,7 +45,7 @@ class FoundServer:
 def find_servers(
     environ: Mapping[str, str], usual: Iterable[UsualServer] = USUAL_SERVERS
 ) -> Sequence[FoundServer]:
-    """Ask every usual port of this machine side by side; return the servers that have models."""
+    """Query all default ports of this machine in parallel; return the servers that have models."""
     others = tuple(usual)
     with ThreadPoolExecutor(len(others) + 1) as pool:
         ollama = pool.submit(_ollama, ollama_base(environ) or DEFAULT_OLLAMA)

@@ -1,4 +1,4 @@
-"""Every model that litellm reaches, and the offline one, behind the protocol of `protocol.py`."""
+"""Provide all models, litellm's and the offline one, behind the protocol in `protocol.py`."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from rolling_chat.settings.catalog import ModelCatalog
 
 _log = logging.getLogger("rolling_chat.providers")
-# Servers on one's own machine ask for no key, but the client asks for a string.
+# Local servers require no key, but the client requires a string.
 _NO_KEY = "no-key-needed"
 
 
 class ModelProvider:
-    """Sends prompts to models, and tries again what failed for a while.
+    """Sends prompts to models, and retries temporary failures.
 
-    `environ` is where keys are looked for. `log_file` takes what litellm has to say. With `direct` "auto"
-    requests in the forms of OpenAI and Anthropic go without litellm; with "off" all go by it. `timeout` is
-    in seconds, for the first byte and then for each further one. Failed requests are sent again by
-    `retries`, each wait announced as `Retrying`; `sleep` waits for them, and `clock` tells how long it took.
+    `environ` contains the keys. litellm logs to `log_file`. With `direct` "auto", requests in the formats of
+    OpenAI and Anthropic are sent without litellm; with "off", litellm sends all. `timeout` is in seconds, for
+    the first byte and for each later read. Failed requests are sent again according to `retries`, with each
+    delay reported as `Retrying`; `sleep` waits, and `clock` measures the elapsed time.
     """
 
     def __init__(
@@ -71,16 +71,16 @@ class ModelProvider:
         self._retries = retries or RetryPolicy()
         self._sleep = sleep
         self._clock = clock
-        self._reached: set[tuple[str, str | None]] = set()  # where a server has answered in this process
+        self._reached: set[tuple[str, str | None]] = set()  # servers that have answered in this process
         self._direct = direct
         self._directly = DirectWay(timeout)
         self._by_litellm = LiteLLMWay(environ, log_file, timeout)
         self._counter: ExactCounter | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Send `request`; yield deltas, at last `Finished`. Raises ProviderError.
+        """Send `request`; yield deltas, and finally `Finished`. Raises ProviderError.
 
-        Nothing is sent again once a delta has come. Closing the iterator, or cancelling the task
+        Once a delta has arrived, the request is not sent again. Closing the iterator, or cancelling the task
         that reads it, closes the connection. The offline model answers without litellm.
         """
         if ModelRef.parse(request.model).is_demo:
@@ -101,7 +101,7 @@ class ModelProvider:
                         began = True
                         yield delta
                 return
-            except Exception as raised:  # litellm raises nearly anything; all of it is classified
+            except Exception as raised:  # litellm may raise almost anything; all of it is classified
                 error = await self._with_served(self._classify(raised, request, began=began), request)
                 _log.info("request to %s failed: %s", request.model, error.detail)
                 elapsed = max(waited, self._clock() - started)
@@ -116,18 +116,18 @@ class ModelProvider:
             attempt += 1
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
-        """Return the messages of `request` exactly as they are sent, cache marks left out.
+        """Return the messages of `request` exactly as they are sent, without cache marks.
 
-        The marks say where a prompt is cached, not what it says; they depend on the request before,
-        and a prompt built again from the store would not have the same.
+        The marks affect where a prompt is cached, not its content. They depend on the previous request, so a
+        prompt that is rebuilt from the store would not have the same ones.
         """
         return to_wire(request, marks=False)
 
     async def count_tokens(self, request: Request, seconds: float) -> int:
-        """Return the tokens of `request` by the provider's own count; 0 where it says none in time.
+        """Return the provider's own count of the tokens of `request`; 0 if it gives none in time.
 
-        The question goes where the request itself would go, with the same key. The time runs once litellm is
-        loaded, where it is needed for it.
+        The question is sent to where the request itself would be sent, with the same key. The time starts
+        after litellm was loaded, if it is needed.
         """
         if not who_counts(request.model, request.api_base):
             return 0
@@ -146,7 +146,7 @@ class ModelProvider:
             return 0
 
     async def warm_up(self, model: str, api_base: str | None) -> None:
-        """Import what the first request to `model` needs in a thread; nothing for the offline model."""
+        """Import, in a thread, what the first request to `model` needs; nothing for the offline model."""
         if ModelRef.parse(model).is_demo:
             return
         opening = Request(model, (Message("user", "."),), max_tokens=1, api_base=api_base)
@@ -156,7 +156,7 @@ class ModelProvider:
             await self._by_litellm.warm_up()
 
     async def close(self) -> None:
-        """Close the connections that were kept for the next request; a later request opens new ones."""
+        """Close the connections kept for later requests; a later request opens new ones."""
         await self._directly.close()
         await self._by_litellm.close()
 
@@ -178,7 +178,7 @@ class ModelProvider:
                 if reply.size > size:
                     seen.idle = 0
                 usage.add(fragment.usage)
-        # of [DONE] litellm says nothing; the direct way has read it itself
+        # litellm does not report [DONE]; the direct way has read it itself
         if not (reply.has_ended or (direct is None and seen.done)):
             raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
         yield Finished(reply.message(made_by(request.model)), self._usage(request, usage.usage))
@@ -187,13 +187,13 @@ class ModelProvider:
         return direct_request(arguments, self._environ) if self._direct == "auto" else None
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return a request as litellm takes it."""
+        """Convert a request to litellm's arguments."""
         model = ModelRef.parse(request.model)
         arguments: dict[str, Any] = {
             "model": _litellm_name(model),
             "messages": to_wire(request),
         }
-        # to Ollama `tool_choice` is unknown: without tools it cannot call any
+        # Ollama does not support `tool_choice`: without tools, the model cannot call any
         tools = tools_to_wire(request)
         if tools and not (model.is_ollama and request.tool_choice == "none"):
             arguments["tools"] = tools
@@ -203,7 +203,7 @@ class ModelProvider:
         if request.max_tokens is not None:
             arguments["max_tokens"] = request.max_tokens
         if model.is_ollama and request.window > 0:
-            arguments["num_ctx"] = request.window  # else its server cuts at its own default in silence
+            arguments["num_ctx"] = request.window  # otherwise the server silently truncates at its default
         if request.api_base:
             arguments["api_base"] = request.api_base
         if key := self._key(request):
@@ -242,7 +242,7 @@ class ModelProvider:
         return classified
 
     async def _with_served(self, error: ProviderError, request: Request) -> ProviderError:
-        """Add what the server has to the error for a model that it does not know."""
+        """Add the server's list of models to the error for an unknown model."""
         if error.kind is not ErrorKind.MODEL_UNKNOWN or not request.api_base:
             return error
         from rolling_chat.providers.served import listed, served_models  # noqa: PLC0415  # seldom needed

@@ -1,4 +1,4 @@
-"""Parse what users write for a model: the provider that serves it, and the provider's name for it."""
+"""Parse a model as users write it: the provider that serves it, and the provider's name for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rolling_chat.providers.known_providers import (
 from rolling_chat.redaction import is_secret_name
 
 _BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}
-_OLLAMA = frozenset({"ollama", "ollama_chat"})  # its completion endpoint and its chat endpoint
+_OLLAMA = frozenset({"ollama", "ollama_chat"})  # for its completion endpoint and its chat endpoint
 
-# Names that litellm takes without a provider in front, by how they begin.
+# Prefixes of names that litellm accepts without a provider.
 _BARE_NAMES = (
     ("claude", "anthropic"),
     ("gpt-", "openai"),
@@ -34,10 +34,10 @@ _BARE_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """A model as it was `given`: `provider/name`, or a bare name.
+    """A model name as `given`: `provider/name`, or a bare name.
 
-    `prefix` is what stands before the first slash, as given; empty for a bare name. `provider` is the known
-    provider that the prefix or the bare name stands for, empty where nothing is known of it.
+    `prefix` is the part before the first slash, as given; empty for a bare name. `provider` is the known
+    provider for the prefix or bare name, empty if unknown.
     """
 
     given: str
@@ -48,7 +48,7 @@ class ModelRef:
     @classmethod
     @lru_cache(maxsize=256)
     def parse(cls, given: str) -> ModelRef:
-        """Take a model's name apart; any text will do."""
+        """Parse a model's name; any text is accepted."""
         prefix, slash, name = given.partition("/")
         if not slash:
             lowered = given.lower()
@@ -58,7 +58,7 @@ class ModelRef:
 
     @property
     def served_by(self) -> str:
-        """The name of the provider that serves the model, known or not; empty where nothing says it."""
+        """The name of the provider that serves the model, known or not; empty if nothing reveals it."""
         return self.provider or self.prefix.lower()
 
     @property
@@ -73,18 +73,18 @@ class ModelRef:
 
 
 def find_provider(model: str) -> KnownProvider | None:
-    """Return the known provider that serves `model`, None if nothing is known of it."""
+    """Return the known provider that serves `model`; None if it is unknown."""
     return _BY_NAME.get(ModelRef.parse(model).provider)
 
 
 def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequence[str]:
-    """Return the variables for a key of `model` if one is needed and none is set; else nothing."""
+    """Return the variables for a key of `model` if one is required but none is set; else nothing."""
     provider = find_provider(model)
     if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
         return ()
     stem = f"{provider.name.upper()}_"
     if any(environ[name] and name.startswith(stem) and is_secret_name(name) for name in environ):
-        return ()  # one that litellm knows and this table does not, as ANTHROPIC_AUTH_TOKEN
+        return ()  # one that litellm knows and this table does not, such as ANTHROPIC_AUTH_TOKEN
     return () if address and provider.name in KEYLESS_ELSEWHERE else provider.keys
 
 

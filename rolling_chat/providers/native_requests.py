@@ -1,7 +1,7 @@
-"""Requests to Anthropic and Gemini in their own forms, as they would be sent.
+"""Build the questions that ask Anthropic and Gemini for the token count of a request, in their own formats.
 
-A count is only right for the very body that will be sent, so nothing is converted a second time here: it is
-made by what makes the request.
+A count is only right for exactly the body that will be sent, so the body is made by the code that makes the
+request.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rolling_chat.providers.direct.anthropic_request import anthropic_body, anth
 from rolling_chat.providers.model_ref import ModelRef
 
 _OPTIONS = ("tools", "tool_choice", "reasoning_effort", "max_tokens")
-# what count_tokens takes of a request, by its documentation
+# the parts of a request that count_tokens accepts, according to its documentation
 _COUNTED_BY_ANTHROPIC = ("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
 
 
 @dataclass(frozen=True, slots=True)
 class NativeQuestion:
-    """A question for the count of a request: where it goes, with which headers, and its body."""
+    """A question for the token count of a request: its URL, headers and body."""
 
     url: str
     headers: Mapping[str, str]
@@ -32,7 +32,7 @@ class NativeQuestion:
 
 
 def needs_litellm(arguments: Mapping[str, Any]) -> bool:
-    """Return whether only litellm can make the question for the count of a request with its `arguments`."""
+    """Return whether only litellm can build the question for a request with `arguments`."""
     match who_counts(arguments["model"], arguments.get("api_base")):
         case "anthropic":
             return _direct_body(arguments) is None
@@ -45,7 +45,7 @@ def needs_litellm(arguments: Mapping[str, Any]) -> bool:
 def anthropic_question(arguments: Mapping[str, Any]) -> NativeQuestion:
     """Return the question for Anthropic's `count_tokens` from the arguments of a litellm request.
 
-    Imports litellm where it is needed. Raises whatever litellm raises for a request that it cannot convert.
+    Imports litellm if needed. Raises whatever litellm raises for a request that it cannot convert.
     """
     body = _direct_body(arguments)
     headers: Mapping[str, str]
@@ -67,7 +67,7 @@ def gemini_question(arguments: Mapping[str, Any]) -> NativeQuestion:
     """
     name, base = _name(arguments), arguments.get("api_base")
     gemini = importlib.import_module("litellm.llms.vertex_ai.gemini.transformation")
-    body = gemini._transform_request_body(  # noqa: SLF001  # the one function that makes it
+    body = gemini._transform_request_body(  # noqa: SLF001  # the only function that builds it
         messages=copy.deepcopy(arguments["messages"]), model=name,
         optional_params=_options(arguments, "gemini"), custom_llm_provider="gemini", litellm_params={},
         cached_content=None,
@@ -83,7 +83,7 @@ def gemini_question(arguments: Mapping[str, Any]) -> NativeQuestion:
 
 
 def _direct_body(arguments: Mapping[str, Any]) -> JsonObject | None:
-    return anthropic_body(arguments, output_limit=1)  # any limit will do: it is not counted
+    return anthropic_body(arguments, output_limit=1)  # the value does not matter: the limit is not counted
 
 
 def _made_by_litellm(arguments: Mapping[str, Any]) -> tuple[Mapping[str, str], JsonObject]:
@@ -105,7 +105,7 @@ def _name(arguments: Mapping[str, Any]) -> str:
 
 
 def _options(arguments: Mapping[str, Any], provider: str) -> dict[str, Any]:
-    """The options in the provider's own form, without those that it does not take."""
+    """Return the options in the provider's own format, without those that it does not support."""
     utils = importlib.import_module("litellm.utils")
     given = {key: copy.deepcopy(arguments[key]) for key in _OPTIONS if key in arguments}
     options: dict[str, Any] = utils.get_optional_params(

@@ -1,4 +1,4 @@
-"""Finding a local Ollama and its address."""
+"""Find a local Ollama and its address."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _log = logging.getLogger("rolling_chat.providers.ollama")
 _HOST = "127.0.0.1"
 _PORT = 11434
 DEFAULT_OLLAMA = f"http://{_HOST}:{_PORT}"
-# Seconds. A server on this machine answers in a few milliseconds; one that hangs must not hang us.
+# Seconds. A local server answers in a few milliseconds; one that hangs must not delay the start.
 _PROBE_TIMEOUT = 0.2
 
 
 def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) -> str | None:
     """Ask a local Ollama for its newest model, as `ollama/name`; None if none is running.
 
-    Asks the address in OLLAMA_HOST, else 127.0.0.1:11434. Takes at most twice `timeout` seconds,
-    whatever the server or the resolver of names does.
+    Uses the address in OLLAMA_HOST, or else 127.0.0.1:11434. Takes at most twice `timeout` seconds, even if
+    the server or the name resolver hangs.
     """
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.extend(_models(environ, timeout)), daemon=True)
     thread.start()
-    thread.join(2 * timeout)  # a resolver of names has no timeout of its own
+    thread.join(2 * timeout)  # the name resolver has no timeout of its own
     return f"ollama/{found[0]}" if found else None
 
 
 def ollama_base(environ: Mapping[str, str]) -> str:
-    """Return the address that OLLAMA_HOST names, empty where it is not set."""
+    """Return the address that OLLAMA_HOST names; empty if it is not set."""
     if not environ.get("OLLAMA_HOST", "").strip():
         return ""
     host, port = _address(environ["OLLAMA_HOST"])
@@ -37,7 +37,7 @@ def ollama_base(environ: Mapping[str, str]) -> str:
 
 
 def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
-    # 10 ms, and needed only where no model was chosen
+    # an import of 10 ms, needed only if no model was chosen
     from rolling_chat.providers.plain_http import fetch_json  # noqa: PLC0415
 
     host, port = _address(environ.get("OLLAMA_HOST", ""))
@@ -51,7 +51,7 @@ def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
 
 
 def _address(value: str) -> tuple[str, int]:
-    """Host and port of OLLAMA_HOST, which may be a host, a host and port, or an address with a scheme."""
+    """Return host and port of OLLAMA_HOST, which may be a host, a host and port, or a URL."""
     value = value.strip()
     if not value:
         return _HOST, _PORT
@@ -60,6 +60,6 @@ def _address(value: str) -> tuple[str, int]:
         host, port = parts.hostname, parts.port
     except ValueError:
         return _HOST, _PORT
-    # a server that listens everywhere is reached on this machine
-    everywhere = {None, "", "0.0.0.0", "::"}  # noqa: S104  # compared with, never bound to
+    # a server that listens on all addresses is reachable on this machine
+    everywhere = {None, "", "0.0.0.0", "::"}  # noqa: S104  # compared, not bound
     return _HOST if host in everywhere else str(host), port or _PORT

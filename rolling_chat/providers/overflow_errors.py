@@ -1,8 +1,8 @@
-"""Reading a provider's "too long" in the many shapes it comes in: code, then text, then numbers.
+"""Recognize a provider's error for a prompt that is too long: by its code, then its text, then its numbers.
 
-The shapes were gathered from recorded answers of some thirty providers and servers. They agree on
-nothing: the same refusal comes as 400, 413, 422, 429, 500, 502 or in mid-stream, with a code of its
-own or with none, with both numbers, one or neither.
+The formats were collected from recorded answers of about thirty providers and servers. They have nothing in
+common: the same refusal has status 400, 413, 422, 429, 500, 502 or comes in mid-stream, with its own code or
+none, with both numbers, one or neither.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rolling_chat.messages import Json
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """A prompt that is too long: the provider's numbers in tokens, None where it gave none.
+    """A prompt that is too long: the provider's numbers in tokens, None if it gave none.
 
-    `requested` is all that the provider counted against the limit: with many that is the prompt and
-    the room asked for the answer together. `prompt` is the prompt's part, where it was named.
+    `requested` is everything that the provider counted against the limit, often the prompt plus the
+    requested answer. `prompt` is the prompt's part, if it was named.
     """
 
     limit: int | None = None
@@ -35,9 +35,9 @@ NO_NUMBERS = Overflow()
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """The parts of a provider's error: its text, and the codes and numbers of its other fields.
+    """The parsed error of a provider: its text, and the codes and numbers in its fields.
 
-    `said` are the texts for people among its fields, the outermost first.
+    `said` are the messages for people in its fields, outermost first.
     """
 
     text: str
@@ -73,7 +73,7 @@ _THROTTLING = re.compile(
     re.IGNORECASE,
 )
 
-# Phrases that speak of the window and of nothing else.
+# Phrases that refer only to the context window.
 _PHRASES = re.compile(
     r"""
       prompt\ (?:is\ )?too\ long
@@ -107,7 +107,7 @@ _PHRASES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# The limit on the answer alone, on one image, on a list: asking for less history helps none of them.
+# Limits on the answer, an image or a list: less history would help with none of them.
 _ANOTHER_LIMIT = re.compile(
     r"output tokens|completion tokens|max_tokens is too large|max_tokens:? \d+ > \d+"
     r"|max_tokens'? ?(?:must|should) be (?:less|at most|between)|array too long|image"
@@ -115,8 +115,8 @@ _ANOTHER_LIMIT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = r"(?<![\d,_])(\d[\d,_]{0,14})"
-# (pattern, names of its groups in order). "add", "prompt" and "answer" are asked for together; "over" is
-# how far that is beyond the limit.
+# (pattern, names of its groups in order). "add", "prompt" and "answer" add up to the requested tokens; "over"
+# is the excess over the limit.
 _NUMBERS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL), names)
     for pattern, names in (
@@ -162,29 +162,29 @@ _NUMBERS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         (r"\(# > #\)", ("add", "limit")),
     )
 )
-# No phrase, but tokens, a comparison and two numbers of which the first is the larger.
+# No phrase, but tokens, a comparison and two numbers, the first of which is larger.
 _COMPARISON = re.compile(
     rf"{_NUMBER}\s*(?:input |prompt |total )?tokens?\b[^.\n]{{0,80}}?"
     rf"(?:exceed\w*|longer|larger|greater|more|above|over|beyond|>)[^.\n]{{0,60}}?{_NUMBER}",
     re.IGNORECASE,
 )
-# how much of it is in the messages, of text input, in the completion, in the output
+# the parts of a sum: in the messages, of text input, in the completion, in the output
 _PARTS = re.compile(r"\(([^()]*\d (?:in the messages|of text input)[^()]*)\)", re.IGNORECASE)
 _PART = re.compile(rf"{_NUMBER} (?:in|of) (?:the |your )?(\w+)", re.IGNORECASE)
 _ANSWER_PARTS = frozenset({"completion", "output"})
 _LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "max_tokens_allowed")
 _REQUESTED_FIELDS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens")
 _END_CHARS = 4_000
-_MAX_STARTS = 12  # brackets tried as the start of a structure
-# A window is never this small; MiniMax's "(2013)" is kept out by having no pattern.
+_MAX_STARTS = 12  # brackets that are tried as the start of a structure
+# No window is smaller. (MiniMax's "(2013)" is excluded because it matches no pattern.)
 _SMALLEST_WINDOW = 16
 
 
 def read_body(text: str) -> ErrorBody:
-    """Take an error's text apart: JSON, an array of it, Python's own spelling of it, or plain words.
+    """Parse an error's text: JSON, an array of it, Python's representation of it, or plain words.
 
-    Of a very long text only both ends are read: an error that sends the request back says what it has
-    to say at one of them.
+    Only both ends of a very long text are read: an error that quotes the request has its message at one of
+    them.
     """
     if len(text) > 2 * _END_CHARS:
         text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
@@ -199,13 +199,13 @@ def read_body(text: str) -> ErrorBody:
                 said.append(leaf)
             elif isinstance(leaf, int) and not isinstance(leaf, bool):
                 numbers[key] = leaf
-    # a code may also stand in the words: "(context_length_exceeded) This model's …"
+    # the text may also contain a code: "(context_length_exceeded) This model's …"
     codes.update(code for code in _OVERFLOW_CODES if not code.isdigit() and code in text.lower())
     return ErrorBody("\n".join((text, *said)), tuple(said), frozenset(codes), numbers)
 
 
 def is_throttling(body: ErrorBody, status: int | None) -> bool:
-    """Say whether the refusal is about how much is sent how fast, not about the window."""
+    """Return whether the refusal is about the rate of requests or tokens, not about the window."""
     if body.codes & _THROTTLING_CODES:
         return True
     if _THROTTLING.search(body.text):
@@ -214,7 +214,7 @@ def is_throttling(body: ErrorBody, status: int | None) -> bool:
 
 
 def find_overflow(body: ErrorBody, status: int | None) -> Overflow | None:
-    """Return the context overflow that an error reports, or None; rule out `is_throttling` first."""
+    """Return the context overflow that an error reports, or None; check `is_throttling` first."""
     if body.codes & _OVERFLOW_CODES:
         return _with_numbers(body)
     if status in {401, 403, 404}:
@@ -258,7 +258,7 @@ def _numbers_in(text: str) -> Overflow:
 
 
 def _prompt_in(text: str, requested: int) -> int | None:
-    """Return the prompt's share of what was requested, where the text takes the sum apart."""
+    """Return the prompt's share of the requested tokens, if the text lists the parts of the sum."""
     parts = _PARTS.search(text)
     if parts is None:
         return None
@@ -272,9 +272,9 @@ def _int(digits: str) -> int:
 
 
 def _structures(text: str) -> Iterator[Json]:
-    """Whatever in `text` reads as a JSON or Python structure, one after the other.
+    """Yield each JSON or Python structure in `text`.
 
-    A bracket in the words, as in `messages[3]`, reads as one too.
+    A bracket in prose, as in `messages[3]`, counts as one too.
     """
     end = 0
     for match in islice(re.finditer(r"[{\[]", text), _MAX_STARTS):
@@ -291,7 +291,7 @@ def _structures(text: str) -> Iterator[Json]:
 
 
 def _python_structure(piece: str) -> tuple[Json, int]:
-    """Return the structure that ends with the line, or with the last bracket of all."""
+    """Parse a Python structure that ends with the line, or with the last bracket of the text."""
     line = piece.partition("\n")[0]
     for text in dict.fromkeys((line, piece)):
         end = max(text.rfind("}"), text.rfind("]")) + 1

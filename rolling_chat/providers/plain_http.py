@@ -1,4 +1,4 @@
-"""Ask a server one thing by plain HTTP: bounded in size and time, without redirects, and without litellm."""
+"""Send a single plain HTTP request: bounded in size and time, without redirects, and without litellm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Json
 
 MAX_BYTES = 8_000_000
-"""Of an answer, where nothing else is said."""
+"""The default limit on the size of an answer."""
 
 _JSON = MappingProxyType({"accept": "application/json", "content-type": "application/json"})
 
@@ -25,9 +25,9 @@ def fetch(
     timeout: float,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[int, bytes]:
-    """Return the status and at most `max_bytes` of the body; POST where there is a `body`.
+    """Return the status and at most `max_bytes` of the body; use POST if a `body` is given.
 
-    `timeout` is in seconds for each read. No redirect is followed. Raises OSError.
+    `timeout` is in seconds for each read. Redirects are not followed. Raises OSError.
     """
     try:
         parts = urlsplit(url)
@@ -56,7 +56,7 @@ def fetch(
 def fetch_json(
     url: str, *, headers: Mapping[str, str] = _JSON, body: bytes | None = None, timeout: float
 ) -> Json:
-    """Return the JSON that a server answers with status 200. Raises OSError for anything else."""
+    """Return the JSON in an answer with status 200. Raises OSError for anything else."""
     status, data = fetch(url, headers=headers, body=body, timeout=timeout)
     if status != 200:
         raise OSError(f"status {status}")

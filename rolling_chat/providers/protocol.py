@@ -1,4 +1,4 @@
-"""What a provider is to the rest of the program: a prompt in, typed deltas out."""
+"""Define the interface of providers: a prompt in, typed deltas out."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from rolling_chat.messages import Json, Message, Usage
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, already planned: `messages` and `tools` are sent as they stand.
+    """One planned request: `messages` and `tools` are sent as they are.
 
-    `messages` have gone through `wire.for_model`; `max_tokens` is sent only where it is not
-    None; `window` is W in tokens (Ollama's `num_ctx`); `previous_length` is the number of
-    messages of the request before this one, 0 where there was none (for cache marks);
-    `stable_system_chars` is the length of the part of the system text that stands still.
-    With `text_tools` the tools are described in the system prompt, and calls and results are sent as text.
-    `effort` is how much the model may reason, empty for its own default; `cache_ttl` the time to live that
-    cache marks ask for. `patience` is for how many seconds a
-    temporary failure is tried again at most, None for as long as the settings say.
+    `messages` have been converted by `wire.for_model`. `max_tokens` is sent unless it is None. `window` is W
+    in tokens (Ollama's `num_ctx`). For cache marks, `previous_length` is the number of messages in the
+    previous request, 0 if there was none, and `stable_system_chars` is the length of the part of the system
+    text that does not change. With `text_tools`, the tools are described in the system prompt, and calls and
+    results are sent as text. `effort` is how much the model may reason, empty for its default; `cache_ttl` is
+    the time to live that cache marks request. `patience` limits the seconds during which a temporary failure
+    is retried; None uses the settings.
     """
 
     model: str
@@ -67,9 +66,9 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The request failed in a way that passes; it is sent again after `delay` seconds.
+    """A temporary failure: the request is sent again after `delay` seconds.
 
-    `left` is for how many seconds it is still tried.
+    `left` is the number of seconds during which retries continue.
     """
 
     attempt: int
@@ -80,7 +79,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a stream: the whole message, what it used, and whether it was cut."""
+    """The end of a stream: the whole message, its usage, and whether it was cut off."""
 
     message: Message
     usage: Usage
@@ -99,18 +98,18 @@ class ErrorKind(StrEnum):
     OVERLOADED = "overloaded"
     TOO_LONG = "too_long"
     BAD_REQUEST = "bad_request"
-    INTERRUPTED = "interrupted"  # the connection broke after text had come
+    INTERRUPTED = "interrupted"  # the connection broke after text had arrived
     UNKNOWN = "unknown"
 
 
 BROKEN_OFF = "The answer broke off in the middle; what came is kept."
-"""The line of an INTERRUPTED request."""
+"""The line for an INTERRUPTED request."""
 
 
 class ProviderError(Exception):
-    """A request that failed: `str()` is one line for the user, `detail` is for the log.
+    """A failed request: `str()` is one line for the user, `detail` is for the log.
 
-    For TOO_LONG, `limit`, `requested` and its part `prompt` are the provider's numbers in tokens, if named.
+    For TOO_LONG, `limit`, `requested` and its part `prompt` are the provider's numbers in tokens, if any.
     """
 
     def __init__(
@@ -137,10 +136,10 @@ class Provider(Protocol):
     """A way to send prompts to models and to stream their answers."""
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """Send `request`; yield deltas, at last `Finished`.
+        """Send `request`; yield deltas, and finally `Finished`.
 
-        Raises ProviderError. Closing the iterator, or cancelling the task that reads it,
-        closes the connection.
+        Raises ProviderError. Closing the iterator, or cancelling the task that reads it, closes the
+        connection.
         """
         ...
 
@@ -149,13 +148,13 @@ class Provider(Protocol):
         ...
 
     async def count_tokens(self, request: Request, seconds: float) -> int:
-        """Return the tokens of `request` by the provider's own count; 0 where it says none in time."""
+        """Return the provider's own count of the tokens of `request`; 0 if it gives none in time."""
         ...
 
     async def warm_up(self, model: str, api_base: str | None) -> None:
-        """Import what the first request to `model` at `api_base` needs, in a thread."""
+        """Import, in a thread, what the first request to `model` at `api_base` needs."""
         ...
 
     async def close(self) -> None:
-        """Close the connections that are kept for the next request; a later one opens new ones."""
+        """Close the connections kept for later requests; a later request opens new ones."""
         ...

@@ -1,6 +1,6 @@
-"""Refuse redirects to another server: a request carries the whole conversation, and often a key.
+"""Refuse redirects to another server, because a request contains the whole conversation and often a key.
 
-This module imports httpx: load it with litellm, never before the first paint.
+This module imports httpx: import it together with litellm, never before the first paint.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _add_hook(client: type[httpx.Client] | type[httpx.AsyncClient], hook: Callab
 
 
 def _refuse_in_aiohttp() -> None:
-    """The same where litellm uses aiohttp by itself, which it does for a few providers."""
+    """Refuse redirects in aiohttp too, which litellm uses for a few providers."""
     import aiohttp  # noqa: PLC0415  # comes with litellm
 
     async def check(_session: Any, _context: Any, redirect: aiohttp.TraceRequestRedirectParams) -> None:

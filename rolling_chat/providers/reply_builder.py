@@ -1,4 +1,4 @@
-"""A reply put together from the fragments of a stream."""
+"""Assemble a reply from the fragments of a stream."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rolling_chat.providers.protocol import (
 from rolling_chat.providers.wire import REASONING, SIGNATURES, THINKING_BLOCKS
 
 MAX_CHARACTERS = 1_500_000
-"""Of one reply: text, thinking and the arguments of its calls. No model's output limit reaches this far."""
+"""The longest reply: text, reasoning and arguments. No model's output limit is higher."""
 
 MAX_CALLS = 256
-"""Of one reply."""
+"""The most tool calls in one reply."""
 
 _CUT_REASONS = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 
@@ -41,24 +41,24 @@ class _Call:
 
 
 class ReplyBuilder:
-    """Builds a message from fragments, yielding the deltas on the way."""
+    """Builds a message from fragments and yields the deltas."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._thinking: list[Json] = []
-        self._unsigned = 0  # characters of reasoning that no block has as a whole yet
+        self._unsigned = 0  # characters of reasoning that are not yet in a complete block
         self._calls: dict[int, _Call] = {}
-        self._places: dict[int, int] = {}  # a fragment's index -> the place of the call it belongs to now
+        self._places: dict[int, int] = {}  # the current call's position for each index in fragments
         self._text_signatures: list[str] = []
         self._finish_reason = ""
         self._characters = 0
         self._has_ended = False
 
     def add(self, fragment: Fragment) -> Iterator[Delta]:
-        """Add one fragment and yield its deltas; one of usage alone has none.
+        """Add one fragment and yield its deltas; a fragment with only usage has none.
 
-        Raises ProviderError for a reply that is longer than any can be.
+        Raises ProviderError for a reply longer than any model's limit.
         """
         self._finish_reason = fragment.finish_reason or self._finish_reason
         self._has_ended = self._has_ended or fragment.has_ended
@@ -95,7 +95,7 @@ class ReplyBuilder:
         return self._has_ended
 
     def message(self, made_by: MadeBy, ending: Ending | None = None) -> Message:
-        """Build the message received so far; with `ending` None the finish reason decides how it ended."""
+        """Build the message received so far; without `ending`, the finish reason decides how it ended."""
         cut = Ending.LENGTH if self._finish_reason in _CUT_REASONS else Ending.COMPLETE
         return Message(
             role="assistant",
@@ -116,7 +116,7 @@ class ReplyBuilder:
             raise ProviderError(ErrorKind.UNKNOWN, _ENDLESS)
 
     def _add_thinking(self, block: JsonObject) -> None:
-        """Blocks come in pieces without a signature, then whole with one; only the whole are of use."""
+        """Add a complete thinking block; earlier pieces without a signature are ignored."""
         if block.get("type") == "redacted_thinking":
             data = str(block.get("data") or "")
             self._grow(len(data))
@@ -132,7 +132,7 @@ class ReplyBuilder:
         self._thinking.append({"type": "thinking", "thinking": text, "signature": signature})
 
     def _add_call(self, piece: CallFragment) -> ToolCallDelta:
-        """Fragments with one index are one call; id and name come with the first of them only."""
+        """Add a fragment to its call; only the first fragment has the id and the name."""
         place = self._place(piece)
         call = self._calls.setdefault(place, _Call())
         call.id = call.id or piece.id
@@ -143,7 +143,7 @@ class ReplyBuilder:
         return ToolCallDelta(place, call.id, call.name, piece.arguments)
 
     def _place(self, piece: CallFragment) -> int:
-        """Some servers give every parallel call the index 0: a new id with a name begins a new call."""
+        """Return a call's position. A new id with a name is a new call: some servers number all calls 0."""
         index, place = piece.index, self._places.get(piece.index)
         known = None if place is None else self._calls[place].id
         if place is None or (piece.name and piece.id and known not in {"", piece.id}):

@@ -1,4 +1,4 @@
-"""When a failed request is sent again, and after how long."""
+"""Decide whether and when a failed request is sent again."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _OUTAGES = frozenset({ErrorKind.OVERLOADED, ErrorKind.NO_NETWORK, ErrorKind.THRO
 
 
 class PassingError(ProviderError):
-    """A temporary failure: the same request can be sent again a little later."""
+    """A temporary failure: the same request may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """A retry policy: try for `minutes` in all, with delays in seconds, doubled from `base` up to `cap`.
+    """A retry policy: try for `minutes` in total, with delays in seconds that double from `base` up to `cap`.
 
-    The jitter is full: a delay is anywhere from 0 to its mark, so that clients which failed together
-    do not come back together. A server's own retry-after is the least that is waited: one that always says 0
-    would be asked without end. When it is longer than what is left of the time, the error is shown at once.
+    Jitter is full: a delay is random between 0 and its nominal value, so that clients which failed together
+    do not return together. A server's retry-after is a minimum, because one that is always 0 would otherwise
+    cause endless requests. If it exceeds the remaining time, the error is reported at once.
     """
 
     minutes: float = 5.0
@@ -31,17 +31,17 @@ class RetryPolicy:
     jitter: Callable[[], float] = random
 
     def within(self, seconds: float | None) -> RetryPolicy:
-        """Return a policy that tries for `seconds` at most, None for as long as this one."""
+        """Return a policy that tries for at most `seconds`; None keeps this one."""
         if seconds is None:
             return self
         return replace(self, minutes=min(self.minutes, seconds / 60))
 
     def seconds_left(self, elapsed: float) -> float:
-        """Return how long to go on trying, `elapsed` seconds after the first request."""
+        """Return the remaining seconds for retries, `elapsed` seconds after the first request."""
         return max(0.0, self.minutes * 60 - elapsed)
 
     def delay_after(self, error: ProviderError, attempt: int, elapsed: float) -> float | None:
-        """Return the seconds to wait before attempt `attempt` + 1, None to give up."""
+        """Return the seconds to wait before attempt `attempt` + 1; None to give up."""
         left = self.seconds_left(elapsed)
         if not isinstance(error, PassingError) or left <= 0:
             return None
@@ -54,7 +54,7 @@ class RetryPolicy:
 
 
 def gave_up(error: ProviderError, attempts: int, seconds: float) -> ProviderError:
-    """Add to an error how often and how long the request was tried, if more than once."""
+    """Add the number and duration of attempts to an error, if there was more than one."""
     if attempts < 2 or not isinstance(error, PassingError):
         return error
     took = plural(round(seconds), "second") if seconds < 90 else plural(round(seconds / 60), "minute")
@@ -67,8 +67,8 @@ def gave_up(error: ProviderError, attempts: int, seconds: float) -> ProviderErro
 
 
 def is_outage(error: ProviderError) -> bool:
-    """Return whether the server failed and not the request: another model may answer the same one.
+    """Return whether the server failed, not the request, so that another model may answer the same request.
 
-    A limit for each minute that this very request exceeds names its size; it is about the request.
+    If the request itself exceeds a limit per minute, the error names its size and counts against the request.
     """
     return error.kind in _OUTAGES and error.requested is None

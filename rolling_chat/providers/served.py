@@ -1,8 +1,8 @@
-"""What a server says of its models: which it has, their windows and their prices.
+"""Query a server about its models: their names, windows and prices.
 
-Where each server says it, by its documentation and tried on the real ones where they could be had:
-`max_model_len` (vLLM), `context_length` (OpenRouter, LM Studio) in the list of models; `/props` of llama.cpp,
-the window of one slot; `/api/v0/models` of LM Studio, the loaded length; `/api/show` of Ollama.
+The sources are used as documented, and were tried on real servers where possible: `max_model_len` (vLLM) and
+`context_length` (OpenRouter, LM Studio) in the list of models; `/props` of llama.cpp, the window of one slot;
+`/api/v0/models` of LM Studio, the loaded length; `/api/show` of Ollama.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from rolling_chat.text import one_line
 _TIMEOUT = 5.0  # seconds for each read
 _MAX_NAMED = 8
 _MAX_TOKENS = 1_000_000_000
-# in the list of models, the one that says most about what is served now first
+# keys in the list of models, most specific to the loaded model first
 _WINDOW_KEYS = ("loaded_context_length", "max_model_len", "context_length", "max_context_length")
-# an answer of another shape than the documented one says nothing
+# errors for an answer that differs from the documented format
 _NOT_SAID = (OSError, LookupError, TypeError, AttributeError)
 _OPENROUTER = "https://openrouter.ai/api/v1"
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """Hold what a server says of one of its models; sizes in tokens, 0 where it says nothing.
+    """A server's information on one of its models; sizes in tokens, 0 if unknown.
 
-    `source` names what said the window.
+    `source` names where the window was found.
     """
 
     name: str
@@ -50,9 +50,9 @@ class ServedModel:
 
 
 def served_model(address: str, wanted: str, environ: Mapping[str, str]) -> str:
-    """Return the model to ask at `address`: `wanted` where the server has it, else the only one there.
+    """Return the model to use at `address`: `wanted` if the server has it, or else its only model.
 
-    Raises ProviderError with the list where there are several, and where the server gives none.
+    Raises ProviderError, with the list if there are several models, or if the server lists none.
     """
     try:
         names = served_models(address, environ)
@@ -76,7 +76,7 @@ def served_models(
 ) -> Sequence[str]:
     """Return the names of the models that the server at `address` lists. Raises OSError.
 
-    `model` says by its provider which key is sent. No redirect is followed.
+    The provider in `model` determines which key is sent. Redirects are not followed.
     """
     return [one.name for one in list_models(address, environ, model, timeout)]
 
@@ -84,7 +84,7 @@ def served_models(
 def list_models(
     address: str, environ: Mapping[str, str], model: str = "openai/", timeout: float = _TIMEOUT
 ) -> Sequence[ServedModel]:
-    """Return the models that the server at `address` lists, with what it says of them. Raises OSError."""
+    """Return the models that the server at `address` lists, with its information. Raises OSError."""
     base = address.rstrip("/")
     for url in dict.fromkeys((f"{base}/models", f"{base}/v1/models")):
         status, body = fetch(url, headers=headers_for(address, environ, model), timeout=timeout)
@@ -98,9 +98,9 @@ def list_models(
 def ask_about(
     model: str, address: str, environ: Mapping[str, str], timeout: float = _TIMEOUT
 ) -> ServedModel | None:
-    """Ask the server of `model` what it serves it with; None where it says nothing, or cannot be reached.
+    """Ask the server of `model` about it; None if the server does not say or cannot be reached.
 
-    `address` may hold credentials; empty, it is that of the environment, or the provider's usual one.
+    `address` may contain credentials; if empty, the environment's or the provider's default address is used.
     """
     ref = ModelRef.parse(model)
     where = address or address_in(environ, model)
@@ -150,7 +150,7 @@ def _from_lm_studio(name: str, root: str, headers: Mapping[str, str], timeout: f
 
 
 def _from_ollama(name: str, address: str, timeout: float) -> ServedModel | None:
-    """Ollama keeps the model's own length in its metadata, and what its Modelfile sets among parameters."""
+    """Ask Ollama: the Modelfile's parameters override the length in the model's metadata."""
     with contextlib.suppress(*_NOT_SAID):
         body = json.dumps({"model": name}).encode()
         shown = fetch_json(f"{address.rstrip('/')}/api/show", body=body, timeout=timeout)
@@ -166,7 +166,7 @@ def _from_ollama(name: str, address: str, timeout: float) -> ServedModel | None:
 
 
 def headers_for(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
-    """Return the headers of a question to the server of `model`: its key, and credentials of its address."""
+    """Return the headers for a question to the server of `model`: its key, and the address's credentials."""
     headers = {"accept": "application/json"}
     provider = find_provider(model)
     key = provider.key_in(environ) if provider else ""
@@ -205,7 +205,7 @@ def _window(entry: JsonObject) -> int:
 
 
 def _prices(pricing: Json) -> Prices:
-    """OpenRouter's prices, which are strings."""
+    """Parse OpenRouter's prices, which are strings."""
     if not isinstance(pricing, Mapping):
         return NO_PRICES
     return Prices(

@@ -1,7 +1,7 @@
-"""API keys in the system's keyring: macOS's Keychain, the Secret Service, Windows's Credential Locker.
+"""Store API keys in the system's keyring: macOS's Keychain, the Secret Service, Windows's Credential Locker.
 
-Which providers have one is kept in a list without secrets, so that nothing asks the keyring where there is
-none: importing its package takes 0.15 seconds, and it may ask the user to unlock it.
+A list without secrets records which providers have a key, so that the keyring is not used if there is none:
+importing its package takes 0.15 seconds, and it may ask the user to unlock it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NOT_INSTALLED = "the keyring package is not installed: pip install 'rolling-cha
 
 
 class KeyringError(Exception):
-    """The keyring cannot be used; the text says why, in a line."""
+    """Raised, with a reason in one line, when the keyring cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKeys:
-    """The keys in the system's keyring; `index` is the file that lists whose they are."""
+    """The keys in the system's keyring; `index` is the file that lists their providers."""
 
     index: Path
 
@@ -43,22 +43,22 @@ class StoredKeys:
         return [name for name in names if name in known] if isinstance(names, list) else []
 
     def store(self, provider: KnownProvider, key: str) -> None:
-        """Put a key into the keyring in place of the one before. Raises KeyringError."""
+        """Store a key in the keyring, replacing an earlier one. Raises KeyringError."""
         keyring = _keyring()
         with _in_words(keyring):
             keyring.set_password(_SERVICE, provider.name, key)
             self._list({*self.providers(), provider.name})
 
     def delete(self, provider: KnownProvider) -> None:
-        """Take a key out of the keyring, if it is there. Raises KeyringError."""
+        """Delete a key from the keyring, if it is there. Raises KeyringError."""
         keyring = _keyring()
         with _in_words(keyring):
-            with contextlib.suppress(keyring.errors.PasswordDeleteError):  # somebody else took it out
+            with contextlib.suppress(keyring.errors.PasswordDeleteError):  # it was already deleted elsewhere
                 keyring.delete_password(_SERVICE, provider.name)
             self._list({*self.providers()} - {provider.name})
 
     def added_to(self, environ: Mapping[str, str]) -> tuple[KeyedEnvironment, list[str]]:
-        """Return `environ` with stored keys where it has none of a provider, and lines on what failed."""
+        """Return `environ` plus stored keys of providers without a key, and lines about failures."""
         found, lines = KeyedEnvironment(environ), list[str]()
         names = self.providers()
         for provider in KNOWN_PROVIDERS:
@@ -92,12 +92,12 @@ def _keyring() -> Any:
 
 @contextlib.contextmanager
 def _in_words(keyring: Any) -> Iterator[None]:
-    """Raise what a backend raises as KeyringError."""
+    """Convert a backend's exceptions to KeyringError."""
     try:
         yield
     except KeyringError:
         raise
     except keyring.errors.NoKeyringError as error:
         raise KeyringError("this system has no keyring that can be used") from error
-    except Exception as error:  # backends raise what their system's libraries do
+    except Exception as error:  # backends raise the exceptions of their system's libraries
         raise KeyringError(one_line(f"{type(error).__name__}: {error}", 200)) from error

@@ -1,6 +1,6 @@
-"""Tool calls that a model writes as text: found in its reply, and written for a model that is asked to.
+"""Find tool calls that a model writes as text, and describe tools to a model that must write calls as text.
 
-Small local models answer a JSON object, or a block such as `<tool_call>`, in place of a call of the API.
+Small local models answer with a JSON object, or a block such as `<tool_call>`, instead of an API call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OBJECT = re.compile(r'\[?\s*\{\s*"')
 _ENDS = ("}", "]", ">", "```", "~~~")
 _KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
 _MAX_FAILURES = 200
-"""Beginnings that turn out to be no calls; a text with more of them is looked at no further."""
+"""The most failed attempts to parse a call; after that, the rest of the text is not searched."""
 
 _UNSEEN = re.compile(r"[\s\\]+")
 _MATCH_PREFIX = re.compile(r"^\S{1,300}?[:-]\d+[:-]", re.MULTILINE)
@@ -48,9 +48,9 @@ The tools:
 
 @dataclass(frozen=True, slots=True)
 class FoundCalls:
-    """The calls that end a reply's text, from index `start` on; `raw` has each as it was written.
+    """The calls at the end of a reply's text, from index `start` on; `raw` has each as it was written.
 
-    Complete calls that stand before them, with prose in between, are `passed_over`.
+    `passed_over` counts complete calls before them that are followed by prose.
     """
 
     start: int
@@ -60,7 +60,7 @@ class FoundCalls:
 
     @property
     def note(self) -> str:
-        """What to tell the model about calls that were passed over; empty for none."""
+        """A note for the model about calls that were passed over; empty if there are none."""
         if not self.passed_over:
             return ""
         calls = figures.plural(self.passed_over, "earlier call")
@@ -70,7 +70,7 @@ class FoundCalls:
         )
 
     def is_quoted(self, texts: Iterable[str]) -> bool:
-        """Return whether one of the calls stands in one of `texts`, however that was wrapped or escaped."""
+        """Return whether one of the calls is quoted in `texts`, regardless of wrapping and escaping."""
         written = [_UNSEEN.sub("", raw) for raw in self.raw]
         for text in texts:
             if '"' not in text and "<" not in text:
@@ -82,10 +82,10 @@ class FoundCalls:
 
 
 def find_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls | None:
-    """Find the calls of `tools` that a whole reply ends with; None if it ends with anything else.
+    """Find calls of `tools` at the end of a complete reply; None if it ends with anything else.
 
-    A call is a JSON object with `name` and `arguments`, bare, fenced or in a tag, or `<function=name>` with
-    JSON or parameters. It begins a line. What stands inside a longer code block is quoted, and no call.
+    A call begins a line. It is a JSON object with `name` and `arguments`, bare, fenced or in a tag, or
+    `<function=name>` with JSON or parameters. Calls within a longer code block are quoted and do not count.
     """
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools}
     if not text.rstrip().endswith(_ENDS) or not any(name in text for name in offered):
@@ -96,7 +96,7 @@ def find_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls | None:
 
 
 def find_misplaced_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls | None:
-    """Find complete calls of `tools` in a whole reply that something else follows; None if there are none."""
+    """Find complete calls of `tools` in a reply that are followed by other text; None if there are none."""
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools}
     if not any(name in text for name in offered) or text.rfind("<think>") > text.rfind("</think>"):
         return None
@@ -104,13 +104,13 @@ def find_misplaced_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls |
 
 
 def as_called(message: Message, found: FoundCalls) -> Message:
-    """Return a reply with the calls found in its text, and the mark that says where they begin."""
+    """Return a reply with the calls found in its text, and with the position where they begin."""
     extras = {**(message.extras or {}), TEXT_CALLS: found.start}
     return replace(message, tool_calls=found.calls, extras=extras)
 
 
 def describe_tools(tools: Sequence[JsonObject]) -> str:
-    """Return the part of a system prompt that tells a model how to write calls of `tools` as text."""
+    """Return the part of a system prompt that explains how to write calls of `tools` as text."""
     functions = [tool["function"] for tool in tools]
     if not functions:
         return ""
@@ -118,16 +118,16 @@ def describe_tools(tools: Sequence[JsonObject]) -> str:
 
 
 def call_as_text(message: Message) -> Message:
-    """Return a reply with its calls written at the end of its text."""
+    """Return a reply with its calls appended to its text."""
     blocks = [f"<tool_call>\n{_written(call)}\n</tool_call>" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text.rstrip(), *blocks)))
     return replace(message, content=text, tool_calls=())
 
 
 def results_as_text(results: Sequence[Message]) -> Message:
-    """Return a user message with the results of the calls of one reply.
+    """Return a user message with the results of one reply's calls.
 
-    A result cannot end its block: the tags that stand in it are made harmless.
+    Tags within a result are escaped, so that it cannot end its block.
     """
     blocks = [
         f"<tool_response>\n{_RESPONSE_TAG.sub('&lt;', result.text).strip()}\n</tool_response>"
@@ -145,12 +145,12 @@ def results_as_text(results: Sequence[Message]) -> Message:
 
 
 class _NoCallError(Exception):
-    """What begins here is no complete call of an offered tool."""
+    """Raised when a text is not a complete call of an offered tool."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a reply line by line, and remembers the calls that nothing but calls has followed yet."""
+    """Reads a reply line by line, and collects calls until something other than a call follows."""
 
     text: str
     offered: Mapping[str, JsonObject]
@@ -201,7 +201,7 @@ class _Reader:
         self._forget(0)
 
     def _calls_at(self, position: int) -> int | None:
-        """Read the calls that begin at a line; return where they end, None if there are none."""
+        """Read the calls that begin at a line; return where they end, or None if there are none."""
         before = len(self._calls)
         fence, indent = _FENCE.match(self.text, position), _INDENT.match(self.text, position)
         if fence is None and indent is None:
@@ -214,7 +214,7 @@ class _Reader:
             return None
 
     def _fenced(self, fence: re.Match[str]) -> int:
-        """Read calls and the fence that closes them; small models name any language for it."""
+        """Read calls in a code fence, whatever its language: small models name any."""
         position = self._unit(self._skip(fence.end()))
         while True:
             position = self._skip(position)
@@ -227,7 +227,7 @@ class _Reader:
         return len(line) >= len(mark) and not line.strip(mark[0])
 
     def _after_fence(self, fence: re.Match[str]) -> int:
-        """Return where the text goes on after a code block; its end if the block has none."""
+        """Return the position after a code block; the end of the text if the block is not closed."""
         position = fence.end() + 1
         while position < len(self.text):
             end = self._line_end(position)
@@ -241,7 +241,7 @@ class _Reader:
         return space.end() if space is not None else position
 
     def _unit(self, position: int) -> int:
-        """Read a JSON value with calls, or a tag around some; return where it ends."""
+        """Read a JSON value with calls, or a tag that contains some; return where it ends."""
         position = self._skip(position)
         function = _FUNCTION.match(self.text, position)
         if function is not None:
@@ -263,7 +263,7 @@ class _Reader:
         return int(end)
 
     def _function(self, opening: re.Match[str]) -> int:
-        """Read `<function=name>` with a JSON object, or with parameters, and its closing tag."""
+        """Read `<function=name>` with a JSON object or parameters, and its closing tag."""
         position, arguments = self._skip(opening.end()), dict[str, Json]()
         if self.text.startswith("{", position):
             arguments, position = _DECODER.raw_decode(self.text, position)
@@ -285,17 +285,17 @@ class _Reader:
     def _add(self, name: str, arguments: Json, *, raw: str) -> None:
         if name not in self.offered or not isinstance(arguments, dict):
             raise _NoCallError
-        written = normalize_text(json.dumps(arguments, ensure_ascii=False))  # half a pair may be escaped
+        written = normalize_text(json.dumps(arguments, ensure_ascii=False))  # escapes may hide surrogates
         self._calls.append(ToolCall(f"text_{len(self._calls) + 1}", name, written))
         self._raw.append(raw)
 
 
-# models break lines inside of strings
+# not strict, because models write raw line breaks in strings
 _DECODER = json.JSONDecoder(strict=False)
 
 
 def _call_of(value: Json) -> tuple[str, Json]:
-    """Return the name and the arguments of a call that was written as JSON."""
+    """Return the name and the arguments of a call written as JSON."""
     if not isinstance(value, dict):
         raise _NoCallError
     inner = value.get("function")
@@ -309,7 +309,7 @@ def _call_of(value: Json) -> tuple[str, Json]:
 
 
 def _value_of(text: str, schema: Json) -> Json:
-    """Return a parameter's value, which is read as JSON unless the schema says that it is text."""
+    """Return a parameter's value, parsed as JSON unless the schema says that it is text."""
     if not isinstance(schema, Mapping) or schema.get("type", "string") == "string":
         return text
     try:
@@ -339,7 +339,7 @@ def _described(function: JsonObject) -> str:
 
 
 def _parameters(function: JsonObject) -> tuple[Mapping[str, JsonObject], Sequence[str]]:
-    """Return the properties of a tool's arguments, and which of them are required."""
+    """Return the properties of a tool's arguments, and the required ones."""
     parameters = function.get("parameters") or {}
     return parameters.get("properties") or {}, parameters.get("required") or ()
 

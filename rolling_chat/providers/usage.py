@@ -1,4 +1,4 @@
-"""What a request used and cost, from what the provider reported and the catalog's prices."""
+"""Compute a request's usage and cost, from the provider's report and the catalog's prices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIGURES = (
 
 
 class UsageReader:
-    """Joins the usage that came in pieces: each figure is the newest that was reported, else 0.
+    """Combines usage that arrives in pieces: each figure is the newest reported one, or 0.
 
     Some providers spread their figures over several events.
     """
@@ -28,7 +28,7 @@ class UsageReader:
         self._is_sum = False
 
     def add(self, usage: Usage | None) -> None:
-        """Add what one event reported, None for nothing."""
+        """Add the usage in one event, or None."""
         if usage is None:
             return
         self._figures |= {name: value for name in _FIGURES if (value := getattr(usage, name))}
@@ -36,14 +36,14 @@ class UsageReader:
 
     @property
     def usage(self) -> Usage:
-        """What was reported so far."""
+        """The usage reported so far."""
         return Usage(**self._figures, is_sum=self._is_sum)
 
 
 def with_cost(usage: Usage, info: ModelInfo | None, ttl: CacheTtl = "5m") -> Usage:
-    """Add the cost in US dollars to `usage`; None if a price that is needed is not known.
+    """Add the cost in US dollars to `usage`; None if a required price is unknown.
 
-    `ttl` is the time to live that the request's cache marks asked for.
+    `ttl` is the time to live that the request's cache marks requested.
     """
     prices = info.prices_of(usage.input_tokens) if info is not None else NO_PRICES
     if prices.input is None or prices.output is None:

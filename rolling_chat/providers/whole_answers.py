@@ -1,4 +1,4 @@
-"""Answers that are not what was asked for: JSON instead of a stream, usage that is no number."""
+"""Convert unexpected answers: JSON instead of a stream, usage that is not a number."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from rolling_chat.messages import Json
 
 MAX_TOKENS = 1_000_000_000
-"""A larger number counts no tokens."""
+"""A larger number is not a token count."""
 
 _COUNTS = ("_tokens", "TokenCount", "_count")
-_NOTHING = {"input_tokens": 0, "output_tokens": 0}  # Anthropic's usage where it said nothing
+_NOTHING = {"input_tokens": 0, "output_tokens": 0}  # Anthropic's usage if it reported none
 
 
 def as_events(body: bytes) -> bytes:
-    """Convert an answer that came as one JSON object to stream events; leave anything else unchanged."""
+    """Convert an answer that is one JSON object to stream events; leave anything else unchanged."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -39,7 +39,7 @@ def as_events(body: bytes) -> bytes:
 
 
 def clean_line(line: bytes) -> bytes:
-    """Remove usage that cannot be read from a line of a stream; leave any other line unchanged."""
+    """Remove unparsable usage from a line of a stream; leave any other line unchanged."""
     prefix = b"data:" if line.startswith(b"data:") else b""
     text = line[len(prefix) :].strip()
     if not text.startswith(b"{"):
@@ -56,12 +56,12 @@ def clean_line(line: bytes) -> bytes:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Not equal where a number is NaN, which equals nothing, and where 1.0 stood for 1."""
+    """Compare by representation, because NaN does not equal itself and 1.0 equals 1."""
     return repr(one) == repr(other)
 
 
 def _cleaned(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an event or an answer, its counts of tokens made counts; what is no count becomes 0."""
+    """Return an event or an answer with valid token counts; invalid ones become 0."""
     cleaned = {
         key: token_count(inner) if key in {"prompt_eval_count", "eval_count"} else inner
         for key, inner in value.items()
@@ -95,14 +95,14 @@ def _figure(key: str, value: Any) -> Any:
 
 
 def token_count(value: Any) -> int:
-    """Return a reported number of tokens; 0 for what can be none."""
+    """Return a reported number of tokens; 0 if it cannot be one."""
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return value if 0 < value < MAX_TOKENS else 0
 
 
 def _error(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the error that an answer reports in spite of its status."""
+    """Return the error in an answer with a successful status, if any."""
     if "choices" in answer or "content" in answer:
         return None
     said = answer.get("error") or answer.get("detail") or answer.get("message")

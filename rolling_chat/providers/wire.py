@@ -1,7 +1,7 @@
-"""The wire copy of a prompt: what each family of models takes, and nothing that it refuses.
+"""Convert a prompt to its wire form: what a model family accepts, and nothing that it refuses.
 
-`for_model` works message by message, before planning; `to_wire` on the planned prompt as a whole. The
-rules stand in `families.py`, one row a family. Neither changes a message that needs no change.
+`for_model` converts message by message, before planning; `to_wire` converts the whole planned prompt. The
+rules are in `wire_families.py`, one row per family. Messages that need no change are not changed.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _BRIDGE = "Noted."
 _NOT_SENT = "[picture not sent: this model takes no pictures]"
 _EMPTY: dict[str, str] = {"user": "(empty message)", "assistant": "(no answer)", "tool": "(no output)"}
 
-# The fields of a message that a provider may see again; all others are ours, or another program's.
+# The fields of a message that are sent back to a provider; all others are ours, or another program's.
 REASONING = "reasoning_content"
 THINKING_BLOCKS = "thinking_blocks"
 SIGNATURES = "signatures"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# OpenAI refuses longer ones; other providers' are often longer
+# OpenAI refuses longer ids, which are common with other providers
 _LONGEST_ID = 40
 _NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
-# OpenAI's form, beginning as Gemini's does
+# OpenAI's rule, with Gemini's rule for the first character
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
@@ -74,7 +74,7 @@ _remembered_limit = 4096
 
 
 def made_by(model: str) -> MadeBy:
-    """Return the provider and model that a reply of `model` is attributed to."""
+    """Return the provider and model to which a reply of `model` is attributed."""
     ref = ModelRef.parse(model)
     return MadeBy(ref.provider or ref.prefix or ref.name, model)
 
@@ -82,11 +82,9 @@ def made_by(model: str) -> MadeBy:
 def for_model(messages: Sequence[Message], model: str, *, pictures: bool = True) -> tuple[Message, ...]:
     """Return the messages with only those provider-specific extras that `model` itself made.
 
-    Without `pictures` the model takes none: each goes as a line that says so.
-
-    What the program notes below a user's text becomes a part of that text.
-    Unchanged messages are the same objects; a changed one is the same object at every call for the
-    same message and model, so that what was counted once stays counted.
+    Without `pictures` the model accepts none: each is replaced by a line that says so. The program's notes
+    below a user's text become part of that text. Unchanged messages are the same objects. A changed one is
+    the same object at every call for the same message and model, so that cached counts stay valid.
     """
     return tuple(
         _remembered.get(message, model, pictures=pictures)
@@ -99,9 +97,9 @@ def for_model(messages: Sequence[Message], model: str, *, pictures: bool = True)
 def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
     """Convert the messages of `request` to dictionaries in OpenAI's format, ready to be sent.
 
-    One system message, first; then the user's; no content is empty; ids of calls are unique, and
-    each result has its call's. `marks` puts the cache marks on where the family has them: what is
-    counted and hashed goes without, for marks depend on the request before.
+    The result has one system message, first, followed by a user message. No content is empty, the ids of
+    calls are unique, and each result has its call's id. `marks` adds cache marks if the family has them; they
+    are left out for counting and hashing, because they depend on the previous request.
     """
     family = find_family(request.model)
     entries = _entries(for_model(request.messages, request.model))
@@ -123,9 +121,9 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
 
 
 def tools_to_wire(request: Request) -> list[dict[str, Json]]:
-    """Return the tool schemas of `request`, the last one marked where the family has cache marks.
+    """Return the tool schemas of `request`, the last one with a cache mark if the family has them.
 
-    There are none where the system prompt describes the tools.
+    Return none if the system prompt describes the tools.
     """
     tools = [] if request.text_tools else [dict(tool) for tool in request.tools]
     return mark_tools(tools, request.cache_ttl) if find_family(request.model).cache_marks else tools
@@ -133,14 +131,14 @@ def tools_to_wire(request: Request) -> list[dict[str, Json]]:
 
 @dataclass(slots=True)
 class _Entry:
-    """A message on its way to the wire, and where it stood in the request; -1 for one put in."""
+    """A message being converted, and its index in the request; -1 for an added one."""
 
     message: Message
     place: int = -1
 
 
 def _entries(messages: Sequence[Message]) -> list[_Entry]:
-    """Return all system messages joined into one at the front, and an opening message by the user."""
+    """Join all system messages into one at the front, and add an opening user message if needed."""
     system = [(place, message) for place, message in enumerate(messages) if message.role == "system"]
     rest = [_Entry(message, place) for place, message in enumerate(messages) if message.role != "system"]
     opening: list[_Entry] = []
@@ -158,8 +156,8 @@ def _entries(messages: Sequence[Message]) -> list[_Entry]:
 def _as_text(entries: Iterable[_Entry], tools: str) -> Iterator[_Entry]:
     """Yield the entries with calls and results as text, and the tools at the end of the system message.
 
-    A word by the assistant separates results from what the user says next: templates refuse two messages
-    of one role in a row.
+    A short assistant message separates results from the user's next message, because chat templates refuse
+    two consecutive messages of one role.
     """
     results: list[_Entry] = []
     for entry in entries:
@@ -181,7 +179,7 @@ def _as_text(entries: Iterable[_Entry], tools: str) -> Iterator[_Entry]:
 
 
 def _pictures_apart(entries: Iterable[_Entry]) -> Iterator[_Entry]:
-    """Yield the entries with the pictures of results in a message of the user's, below a reply's results."""
+    """Yield the entries with the pictures in results moved to a user message below each reply's results."""
     pictures: list[JsonObject] = []
     for entry in entries:
         message = entry.message
@@ -213,9 +211,9 @@ def _in_order(entries: Iterable[_Entry], family: WireFamily) -> Iterator[_Entry]
 
 
 def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
-    """Rewrite ids that are empty, used before, or of a form that the family refuses."""
+    """Replace ids that are empty, used before, or in a format that the family refuses."""
     used: set[str] = set()
-    waiting: list[tuple[str, str]] = []  # (id as it was, id as it is sent) of calls without a result yet
+    waiting: list[tuple[str, str]] = []  # (original id, sent id) of calls without a result yet
     for entry in entries:
         message = entry.message
         if message.role == "tool":
@@ -234,7 +232,7 @@ def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
 
 
 def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], family: WireFamily) -> Message:
-    """Return a result with the new id of the first waiting call that had its id, else of the first one."""
+    """Return a result with the sent id of the waiting call with its id, or else of the first waiting call."""
     wanted = message.tool_call_id or ""
     match = next((pair for pair in waiting if pair[0] == wanted), waiting[0] if waiting else None)
     if match is None:
@@ -286,7 +284,7 @@ def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
 
 
 def _put_signatures(data: dict[str, Json], signatures: JsonObject) -> None:
-    """Gemini's signatures where litellm looks for them: on the calls, and on the message."""
+    """Put Gemini's signatures where litellm expects them: on the calls, and on the message."""
     for place, signature in (signatures.get("calls") or {}).items():
         calls = data.get("tool_calls") or []
         if str(place).isdigit() and int(place) < len(calls):
@@ -297,7 +295,7 @@ def _put_signatures(data: dict[str, Json], signatures: JsonObject) -> None:
 
 
 def _filled(message: Message) -> Content:
-    """Return the content, or a placeholder if it is empty: providers refuse empty messages."""
+    """Return the content, or a placeholder if it is empty, because providers refuse empty messages."""
     placeholder = "" if message.tool_calls else _EMPTY.get(message.role, "")
     if isinstance(message.content, str):
         return normalize_text(message.content) if message.content.strip() else placeholder
@@ -313,7 +311,7 @@ def _encodable_part(part: JsonObject) -> JsonObject:
 
 
 def _sendable(call: ToolCall) -> ToolCall:
-    """Make a past call one that servers accept: a valid name, and arguments that are a JSON object."""
+    """Return a past call with a valid name and arguments that are a JSON object, as servers require."""
     name, arguments = _sendable_name(call.name), _json_object(call.arguments)
     return (
         call
@@ -323,7 +321,7 @@ def _sendable(call: ToolCall) -> ToolCall:
 
 
 def _sendable_name(name: str) -> str:
-    """Return `name` in the form that all providers take; a model may call a tool by any name, or by none."""
+    """Return `name` in the format that all providers accept; a model may call a tool by any name, or none."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     plain = _NOT_IN_NAMES.sub("_", name)[:_MAX_NAME_CHARS] or "_"
@@ -332,7 +330,7 @@ def _sendable_name(name: str) -> str:
 
 @functools.lru_cache(maxsize=_remembered_limit)
 def _json_object(arguments: str) -> str:
-    """Return `arguments` where they are a JSON object that can be sent, else an object that holds them."""
+    """Return `arguments` if they are a JSON object that can be sent, or else an object that contains them."""
     if not arguments.strip():
         return "{}"
     text = normalize_text(arguments)
@@ -342,21 +340,22 @@ def _json_object(arguments: str) -> str:
         parsed = None
     if not isinstance(parsed, dict):
         return json.dumps({"arguments": text}, ensure_ascii=False)
-    # half a pair may also be there as an escape, and comes out where the arguments are parsed on the way
+    # a lone surrogate may also be escaped, and would appear when the arguments are parsed
     written = json.dumps(parsed, ensure_ascii=False)
     return text if normalize_text(written) is written else normalize_text(written)
 
 
 def _place_of(entries: Sequence[_Entry], place: int) -> int | None:
-    """Return the wire index of the message at index `place` of the request."""
+    """Return the wire index of the message at index `place` in the request."""
     if place < 0:
         return None
     return next((index for index, entry in enumerate(entries) if entry.place == place), None)
 
 
 class _Remembered:
-    """The changed copies, by message and model. A message is kept with its copies, so that its
-    identity cannot pass to another; the oldest go first."""
+    """A cache of changed copies, by message and model, evicting the oldest.
+
+    It keeps a reference to each message, so that another object cannot get the same identity."""
 
     def __init__(self) -> None:
         self._copies: OrderedDict[tuple[int, str, bool], tuple[Message, Message]] = OrderedDict()
@@ -393,14 +392,14 @@ def _visible(message: Message, model: str) -> Message:
         if family.signatures and own and isinstance(extras.get(SIGNATURES), Mapping):
             kept[SIGNATURES] = extras[SIGNATURES]
     elif is_same_turn(message):
-        kept[TURN] = SAME_TURN  # for the pipeline
+        kept[TURN] = SAME_TURN  # used by the pipeline
     if kept == extras:
         return message
     return replace(message, content=_as_sent(message), extras=kept or None)
 
 
 def _as_sent(message: Message) -> Content:
-    """Return the content with the program's note, and without the calls that are sent as such."""
+    """Return the content with the program's note, and without calls that are sent separately."""
     if message.writes_calls:
         return message.prose
     if not message.note:

@@ -1,4 +1,4 @@
-"""What each model family takes and refuses on the wire: one row a family."""
+"""Define what each model family accepts and refuses on the wire, one row per family."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ CallIds: TypeAlias = Literal["any", "plain", "nine"]
 
 @dataclass(frozen=True, slots=True)
 class WireFamily:
-    """One row of the wire's rules.
+    """The wire rules of one model family.
 
-    `reasoning_back`: `reasoning_content` goes back with the messages it came with.
-    `thinking_blocks`, `signatures`: signed reasoning goes back, to the very model that made it.
-    `bridge`: a user message right after a tool result is refused.
-    `call_ids`: "any" as they come; "plain" letters, digits, - and _ only; "nine" exactly nine letters
-    and digits.
-    `cache_marks`: prompts are cached up to `cache_control` marks. `cache_key`: a `prompt_cache_key`
-    keeps a session's requests together. `prompt_cache`: the provider bills cached prompts for less.
-    `max_tokens`: the provider needs an output limit with every request.
-    `max_effort`: no higher reasoning effort is taken; litellm would switch it off for Ollama.
+    `reasoning_back`: `reasoning_content` is sent back with its messages.
+    `thinking_blocks`, `signatures`: signed reasoning is sent back, but only to the model that made it.
+    `bridge`: a user message directly after a tool result is refused.
+    `call_ids`: "any" accepts all ids; "plain" only letters, digits, - and _; "nine" exactly nine letters and
+    digits.
+    `cache_marks`: prompts are cached up to `cache_control` marks.
+    `cache_key`: a `prompt_cache_key` keeps a session's requests together.
+    `prompt_cache`: the provider charges less for cached prompts.
+    `max_tokens`: the provider requires an output limit with every request.
+    `max_effort`: the highest reasoning effort that is accepted; litellm would turn it off for Ollama.
     """
 
     name: str
@@ -51,17 +52,17 @@ _GROK = WireFamily("grok", prompt_cache=True)
 _OPENAI = WireFamily("openai", cache_key=True, prompt_cache=True)
 _OTHER = WireFamily("other")
 
-# Paths on which the server's own rules outweigh the model's.
+# Providers whose own rules override the model's.
 _BY_PROVIDER: dict[str, WireFamily] = {
     "ollama": WireFamily("ollama", max_effort="high"),
     "ollama_chat": WireFamily("ollama", max_effort="high"),
     "demo": WireFamily("demo"),
-    # refuse every field that is not OpenAI's, `reasoning_content` with them
+    # these refuse every field that is not OpenAI's, including `reasoning_content`
     "groq": WireFamily("groq"),
     "cerebras": WireFamily("cerebras"),
     "mistral": _MISTRAL,
 }
-# First match in the lower-cased name wins, whoever serves the model.
+# First match in the lower-cased name wins, regardless of the provider.
 _BY_NAME: tuple[tuple[tuple[str, ...], WireFamily], ...] = (
     (("claude",), _CLAUDE),
     (("gemini",), _GEMINI),
@@ -71,13 +72,13 @@ _BY_NAME: tuple[tuple[tuple[str, ...], WireFamily], ...] = (
     (("mistral", "mixtral", "codestral", "devstral", "magistral"), _MISTRAL),
     (("grok",), _GROK),
 )
-# Where the provider itself asks for an output limit, or reserves the whole window without one.
+# Providers that require an output limit, or reserve the whole window without one.
 _NEED_MAX_TOKENS = frozenset({"anthropic", "bedrock", "openrouter"})
 
 
 @lru_cache(maxsize=256)
 def find_family(model: str) -> WireFamily:
-    """Return the wire rules for `model`: its provider's own, if any, else its family's by name."""
+    """Return the wire rules for `model`: its provider's own, if any, or else its family's by name."""
     provider = ModelRef.parse(model).provider
     if provider in _BY_PROVIDER:
         return _BY_PROVIDER[provider]
@@ -94,15 +95,15 @@ def family_of(model: str) -> str:
 
 
 def wants_max_tokens(model: str) -> bool:
-    """Say whether `max_tokens` must go with every request to `model`."""
+    """Return whether every request to `model` must include `max_tokens`."""
     return find_family(model).max_tokens or ModelRef.parse(model).provider in _NEED_MAX_TOKENS
 
 
 def takes_result_pictures(model: str) -> bool:
-    """Say whether a tool's result may have pictures; elsewhere they go below the results, as the user's."""
+    """Return whether a tool result may contain pictures; otherwise they follow in a user message."""
     return ModelRef.parse(model).provider == "anthropic"
 
 
 def prompt_cache(model: str) -> bool:
-    """Say whether the provider of `model` bills the part of a prompt that it has seen before for less."""
+    """Return whether the provider of `model` charges less for a cached part of a prompt."""
     return find_family(model).prompt_cache

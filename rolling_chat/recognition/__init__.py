@@ -1,5 +1,5 @@
-"""Find the plan of a conversation by the messages that it begins with, whoever brings it and whenever.
+"""Find the plan of a conversation by its first messages, whichever client sends it.
 
-What the gateway and the adapters of other frameworks share: both are handed whole conversations, and nothing
-that says which is which.
+The gateway and the adapters for other frameworks share this code: they receive whole conversations without
+any identifier.
 """

@@ -1,9 +1,9 @@
-"""Recognize a conversation by the messages that it begins with.
+"""Recognize a conversation by its first messages.
 
-The fingerprint of a prefix is made of that of the prefix before and of one message more. So a request that
-goes on with a conversation has all of its prefixes, a fork has those up to the fork, and an edited message
-changes every prefix from there on. The system text is left out: clients write the date into it, and no
-decision is about it.
+The fingerprint of a prefix is computed from that of the shorter prefix and one more message. A request that
+continues a conversation therefore has all of its prefixes, a fork has those up to the fork, and an edited
+message changes all later ones. The system text is ignored: clients insert the date into it, and no decision
+depends on it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ _OVERHEAD = 500  # characters that a message costs beyond its text
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Hold the messages of a request and the fingerprint of every prefix: `prefixes[n]` is that of the first
-    `n` messages."""
+    """The messages of a request, and the fingerprint of every prefix.
+
+    `prefixes[n]` is the fingerprint of the first `n` messages."""
 
     messages: tuple[Message, ...]
     prefixes: tuple[str, ...]
 
     def ends(self) -> list[int]:
-        """Return the lengths at which a request may have ended, the longest first.
+        """Return the lengths at which an earlier request may have ended, longest first.
 
-        None ends with an answer, or among the results of one.
+        No request ends with an answer, or between the results of one answer.
         """
         roles = [message.role for message in self.messages]
         before = (
@@ -44,9 +45,9 @@ class Branch:
 
 
 class Recognizer:
-    """Turn conversations into branches; equal messages are one object, so that they are counted once.
+    """Converts conversations to branches; equal messages become one object, which is counted only once.
 
-    At most `limit` characters of messages are held, the least recently used leave first. Safe for threads.
+    At most `limit` characters of messages are kept; the least recently used are evicted first. Thread-safe.
     """
 
     def __init__(self, limit: int = 64_000_000) -> None:
@@ -58,7 +59,7 @@ class Recognizer:
     def branch(self, conversation: Iterable[JsonObject], seed: str = "") -> Branch:
         """Return the branch of a conversation in OpenAI's format, the system message first.
 
-        `seed` is whatever else tells conversations apart.
+        `seed` contains everything else that distinguishes conversations.
         """
         prefix = hashlib.sha256(seed.encode()).digest()
         prefixes = [prefix.hex()[:32]]
@@ -90,7 +91,7 @@ class Recognizer:
 
 
 def size_of(message: Message) -> int:
-    """Return about what a message takes in memory, in characters."""
+    """Return the approximate memory of a message, in characters."""
     arguments = sum(len(call.arguments) for call in message.tool_calls)
     return count_characters(message) + arguments + _OVERHEAD
 
@@ -101,5 +102,5 @@ def _digest(message: JsonObject) -> bytes:
 
 
 def seed_of(*parts: str) -> str:
-    """Return what tells conversations apart besides their messages, as one text."""
+    """Return one text from the values that distinguish conversations besides their messages."""
     return json.dumps(parts)

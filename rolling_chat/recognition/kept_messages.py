@@ -1,4 +1,4 @@
-"""What a planned prompt keeps of the messages that were given, by their indexes."""
+"""Determine which of the given messages a planned prompt keeps, by their indexes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHANGED = frozenset({Fate.SHORTENED, Fate.MASKED})
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A message of the planned prompt: the index of the one given, -1 for one that bridges a gap."""
+    """A message of the planned prompt; `index` is that of the given message, -1 if it bridges a gap."""
 
     index: int
     message: Message
@@ -22,9 +22,10 @@ class Kept:
 
 
 def kept_messages(final: FinalPrompt, first: int, end: int) -> Iterator[Kept]:
-    """Yield what a prompt keeps of messages `first` to `end`, in order.
+    """Yield the kept messages from `first` to `end`, in order.
 
-    What the planner invented is needed only where it bridges a gap: elsewhere the given order stays.
+    Messages that the planner invented are included only if they bridge a gap; elsewhere the given order is
+    valid.
     """
     sent = final.plan.sent
     before, bridges = first - 1, list[Kept]()
@@ -42,7 +43,7 @@ def kept_messages(final: FinalPrompt, first: int, end: int) -> Iterator[Kept]:
 
 
 def notice_of(given: Sequence[Message], final: FinalPrompt) -> str:
-    """Return what the planner put behind the system text: how much was omitted."""
+    """Return the text that the planner appended to the system text: how much was omitted."""
     system = given[0] if given and given[0].role == "system" else None
     sent: Message | None = final.messages[0] if final.messages else None
     if sent is None or sent.role != "system" or sent is system:
@@ -51,7 +52,7 @@ def notice_of(given: Sequence[Message], final: FinalPrompt) -> str:
 
 
 def with_notice(content: Any, notice: str) -> Any:
-    """Return a system text with `notice` at its end, in the form that it has."""
+    """Return a system text with `notice` appended, in the same format."""
     if not notice:
         return content
     if isinstance(content, list | tuple):

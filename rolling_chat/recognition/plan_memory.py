@@ -1,4 +1,4 @@
-"""The plans of many conversations in memory, each by the fingerprint of the messages that it was made for."""
+"""Keep the plans of many conversations in memory, by the fingerprint of the messages they were made for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rolling_chat.recognition.fingerprints import Branch, size_of
 
 
 class PlanMemory:
-    """Keep at most `plans` plans, the newest ones.
+    """An in-memory store of the newest `plans` plans.
 
-    What makes the next plan of a conversation fast holds its messages: that is kept for the newest ones, up
-    to `warm` characters. Safe for threads.
+    A plan's index makes the next plan fast but references the conversation's messages. It is kept for the
+    newest plans, up to `warm` characters. Thread-safe.
     """
 
     def __init__(self, plans: int = 10_000, warm: int = 64_000_000) -> None:
@@ -26,15 +26,15 @@ class PlanMemory:
         self._lock = threading.Lock()
 
     def longest(self, branch: Branch, ends: Iterable[int]) -> int:
-        """Return the first of `ends` whose prefix has a plan, 0 for none."""
+        """Return the first of `ends` whose prefix has a plan; 0 if none has."""
         return next((end for end in ends if branch.prefixes[end] in self._plans), 0)
 
     def get(self, prefix: str) -> ContextPlan | None:
-        """Return the plan of a prefix."""
+        """Return the plan of a prefix, if any."""
         return self._plans.get(prefix)
 
     def put(self, prefix: str, plan: ContextPlan, *, after: str = "") -> None:
-        """Keep the plan of a prefix, which goes on with that of the prefix `after`."""
+        """Store the plan of a prefix, which continues the plan of the prefix `after`."""
         with self._lock:
             self._put(prefix, replace(plan, sent=None))
             if after != prefix:
@@ -55,7 +55,7 @@ class PlanMemory:
             self._cool(next(iter(self._warm)))
 
     def _cool(self, prefix: str) -> None:
-        """Let the messages of a conversation go; its decisions stay."""
+        """Drop a plan's index, which references messages; its decisions stay."""
         warmth = self._warm.pop(prefix, None)
         if warmth is not None:
             self._warmth -= warmth

@@ -1,4 +1,4 @@
-"""Transcripts through the pipeline: rows, tables, a picture; by many processes, into files."""
+"""Replay transcripts through the pipeline: rows, tables and a picture, by parallel processes, into files."""
 
 from rolling_chat.replay.inputs import AnyUnit, Fingerprint, GivenUnit, Inputs
 from rolling_chat.replay.interrupts import held_back

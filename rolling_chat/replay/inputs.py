@@ -1,4 +1,4 @@
-"""What is to be replayed, cut into units of bounded size: files, folders and patterns, in a fixed order."""
+"""Split the input of a replay into units of limited size: files, folders and patterns, in a fixed order."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from rolling_chat.replay.transcripts import (
 from rolling_chat.text import one_line
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".parquet")
-"""The files that are read of a folder: those whose names end in one of these."""
+"""The name endings of files that are read from a folder."""
 
-# About a quarter of a second of work: little is lost with a worker, and few results wait for an earlier one.
+# About a quarter of a second of work: a lost worker loses little, and few results wait for an earlier unit.
 _UNIT_BYTES = 256 * 1024
 _UNIT_FILES = 64
 
@@ -39,7 +39,7 @@ STDIN = Path("/dev/stdin")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to read, or what was found where one should be, with its error."""
+    """A file to read; `error` is set if it cannot be read."""
 
     path: Path
     size: int = 0
@@ -50,7 +50,7 @@ class InputFile:
 
     @classmethod
     def at(cls, path: Path, *, pipes: bool) -> InputFile:
-        """Look at a path; without `pipes` it must be a regular file, which is read without waiting for it."""
+        """Inspect a path; without `pipes` it must be a regular file, so that reading never blocks."""
         try:
             status = path.stat()
         except OSError as error:
@@ -63,7 +63,7 @@ class InputFile:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is read as one, together with others."""
+        """Whether it is read as a whole, grouped with other files."""
         return bool(self.error) or (self.is_regular and self.size <= _UNIT_BYTES)
 
 
@@ -71,9 +71,9 @@ class InputFile:
 class Unit:
     """A part of the input that one process replays at a time.
 
-    `start` is its place in the whole: the index of its first file, and its index within that. It has whole
-    files; or a part of one as `data`, lines or rows of Parquet, with the number of those before it. An
-    `error` comes after what there is.
+    `start` is its position in the input: the index of its first file, and its index within that file. It
+    consists of whole files, or of a part of one as `data`, lines or rows of Parquet, preceded by `before`
+    others. An `error` comes after the valid entries.
     """
 
     start: tuple[int, int]
@@ -86,7 +86,7 @@ class Unit:
     error: str = ""
 
     def entries(self) -> Iterator[tuple[Path | None, Entry, float]]:
-        """Read the conversations, each with its file and the share of the unit that is read then."""
+        """Read the conversations, each with its file and the share of the unit read so far."""
         for index, file in enumerate(self.files):
             for entry in self._entries_of(file):
                 read = entry.read if isinstance(entry, Transcript) else 0.0
@@ -96,7 +96,7 @@ class Unit:
 
     @property
     def where(self) -> str:
-        """A few words for the user: the file, and the part of it."""
+        """A short description for the user: the file, and the part of it."""
         name, more = name_of(self.files[0].path), len(self.files) - 1
         if more:
             return f"{name} and {plural(more, 'other file')}"
@@ -114,7 +114,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class GivenUnit:
-    """A conversation that is in memory, as a unit."""
+    """A conversation in memory, as a unit."""
 
     transcript: Transcript
     start: tuple[int, int] = (0, 0)
@@ -122,11 +122,11 @@ class GivenUnit:
 
     @property
     def where(self) -> str:
-        """A few words for the user."""
+        """A short description for the user."""
         return one_line(self.transcript.id)
 
     def entries(self) -> Iterator[tuple[Path | None, Entry, float]]:
-        """Return the conversation; it is in no file."""
+        """Yield the conversation, without a file."""
         yield None, self.transcript, 1.0
 
 
@@ -135,21 +135,21 @@ AnyUnit: TypeAlias = Unit | GivenUnit
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files, folders and patterns, as the command line names them; `without` are real paths to leave out."""
+    """Files, folders and patterns from the command line; `without` are real paths to leave out."""
 
     names: Sequence[str]
     without: frozenset[str] = frozenset()
 
     def files(self) -> Iterator[InputFile]:
-        """Find the files, one after the other: of a folder those below it, in the order of their names.
+        """Find the files one by one; those below a folder are sorted by name.
 
-        Raises TranscriptError for a name that leads to nothing.
+        Raises TranscriptError for a name that matches nothing.
         """
         for name in self.names:
             yield from self._files_of(name)
 
     def fingerprint(self) -> Fingerprint:
-        """Look at every file. Raises TranscriptError for a name that leads to nothing."""
+        """Compute a fingerprint of all files. Raises TranscriptError for a name that matches nothing."""
         digest, count, size, is_regular = hashlib.sha256(), 0, 0, True
         for file in self.files():
             count, size = count + 1, size + file.size
@@ -158,7 +158,7 @@ class Inputs:
         return Fingerprint(digest.hexdigest(), count, size, is_regular)
 
     def units(self, since: tuple[int, int] = (0, 0)) -> Iterator[Unit]:
-        """Cut the input into units, those before `since` left out. Raises TranscriptError as `files` does."""
+        """Split the input into units, from `since` on. Raises TranscriptError as `files` does."""
         group: list[InputFile] = []
         first = 0
         for index, file in enumerate(self.files()):
@@ -204,7 +204,7 @@ class Inputs:
             raise TranscriptError(f"there is no file {name_of(path)}")
 
     def _below(self, folder: Path) -> Iterator[InputFile]:
-        """Find the files below a folder. Links to folders are not followed: they may lead in a circle."""
+        """Find the files below a folder. Links to folders are not followed, because they may form a loop."""
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
@@ -227,7 +227,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What the input was when it was looked at: a change of a name, a size or a time changes `digest`."""
+    """The state of the input: a change of a name, a size or a modification time changes `digest`."""
 
     digest: str
     files: int
@@ -241,7 +241,7 @@ def _together(first: int, files: Iterable[InputFile]) -> Unit:
 
 
 def _parts(index: int, file: InputFile) -> Iterator[Unit]:
-    """Cut one file into units: by lines or rows, or all of it if it is a single value."""
+    """Split one file into units: by lines or rows, or as a whole if it is a single value."""
     try:
         with file.path.open("rb") as raw:
             if not raw.peek(len(PARQUET)).startswith(PARQUET):
@@ -281,5 +281,5 @@ def _part(
 ) -> Unit:
     if isinstance(data, TranscriptError):
         return Unit(start, 0, (file,), b"", error=str(data))
-    # of packed data more is read than the file is large
+    # the size of the data, which for packed files is larger than that of the file
     return Unit(start, len(data), (file,), data, is_parquet=is_parquet, before=before)

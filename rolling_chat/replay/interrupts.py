@@ -1,4 +1,4 @@
-"""Ctrl+C that waits for the end of what must not be cut in two."""
+"""Defer Ctrl+C until the end of a block that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Let a block run to its end, and handle a Ctrl+C that came meanwhile then."""
+    """Run a block to its end, and handle a Ctrl+C during the block afterwards."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

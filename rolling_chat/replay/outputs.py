@@ -1,6 +1,6 @@
-"""Files of rows: lines of JSON, packed or not, and Parquet; each can be gone on with after it was cut off.
+"""Write rows to files: JSON Lines, packed or not, and Parquet; each can be continued after an interruption.
 
-A file is whole up to every checkpoint. What comes after the last one is cut off when it is opened again.
+A file is complete up to its last checkpoint; anything after that is cut off when the file is opened again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rolling_chat.replay.work import Encoding
 from rolling_chat.text import one_line
 
 LINES, PACKED, PARQUET = (".jsonl", ".ndjson"), (".jsonl.gz", ".ndjson.gz"), (".parquet",)
-"""What the name of an output ends in, by its form."""
+"""The name endings of output files, by format."""
 
 UNFINISHED = ".unfinished"
-"""The end of the name of the rows of a Parquet file that is not finished."""
+"""The name ending of a file with the rows of an unfinished Parquet file."""
 
 _LINES_BYTES = 8 * 1024 * 1024  # between two checkpoints
 _TABLE_BYTES = 16 * 1024 * 1024
@@ -31,7 +31,7 @@ _GROUP_ROWS, _GROUP_PROMPTS = 128 * 1024, 256
 
 
 class OutputError(Exception):
-    """A file that cannot be written, or gone on with; `str()` is the one line for the user."""
+    """An output file that cannot be written or continued; `str()` is one line for the user."""
 
 
 class Output(Protocol):
@@ -41,33 +41,33 @@ class Output(Protocol):
     is_packed: bool
 
     def write(self, payload: bytes) -> None:
-        """Take rows in. Raises OSError."""
+        """Add rows. Raises OSError."""
         ...
 
     @property
     def is_due(self) -> bool:
-        """Whether enough was taken in for a checkpoint."""
+        """Whether enough rows were added for a checkpoint."""
         ...
 
     def checkpoint(self) -> int:
-        """Write out all that was taken in, and return the size of what is whole. Raises OSError."""
+        """Write out all added rows, and return the size of the complete part. Raises OSError."""
         ...
 
     def finish(self) -> None:
-        """Make a file of the rows up to the last checkpoint that everybody can read. Raises OSError."""
+        """Turn the rows up to the last checkpoint into a valid file. Raises OSError."""
         ...
 
     def close(self) -> None:
-        """Close the file, and cut off what came after the last checkpoint."""
+        """Close the file, and cut off anything after the last checkpoint."""
         ...
 
     def clean_up(self) -> None:
-        """Remove what is only needed to go on."""
+        """Remove files that are only needed to continue."""
         ...
 
 
 def open_output(path: Path, size: int, *, prompts: bool) -> Output:
-    """Open a file of rows of which `size` bytes are whole. Raises OutputError, TranscriptError or OSError."""
+    """Open a file of rows with `size` complete bytes. Raises OutputError, TranscriptError or OSError."""
     name = path.name.lower()
     if name.endswith(PARQUET):
         return _ParquetOutput(path, size, prompts=prompts)
@@ -75,7 +75,7 @@ def open_output(path: Path, size: int, *, prompts: bool) -> Output:
 
 
 class _Appended:
-    """A file that only grows, by one writer at a time."""
+    """An append-only file, locked for one writer."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
@@ -97,13 +97,13 @@ class _Appended:
             rest = rest[self._file.write(rest) :]
 
     def checkpoint(self) -> int:
-        """Wait until all of it is on the disk."""
+        """Wait until everything is on disk, and return the size."""
         os.fsync(self._file.fileno())
         self.size = self._file.tell()
         return self.size
 
     def close(self) -> None:
-        """Close the file with what was whole at the last checkpoint."""
+        """Close the file, truncated to the last checkpoint."""
         with suppress(OSError):
             self._cut()
         with suppress(OSError):
@@ -115,7 +115,7 @@ class _Appended:
 
 
 class _LinesOutput:
-    """Lines of JSON, packed in members of so many bytes if they are packed."""
+    """JSON Lines; if packed, each checkpoint writes a gzip member."""
 
     encoding: Encoding = "lines"
 
@@ -154,7 +154,7 @@ class _LinesOutput:
 
 
 class _ParquetOutput:
-    """Parquet, which can be read only when it is finished: until then rows are in Arrow's stream format."""
+    """A Parquet file, which is readable only when finished: until then, rows are in Arrow's stream format."""
 
     encoding: Encoding = "columns"
     is_packed = False
@@ -170,7 +170,7 @@ class _ParquetOutput:
         self._size = 0
 
     def write(self, payload: bytes) -> None:
-        rows = pickle.loads(payload)  # noqa: S301 - of a process of ours
+        rows = pickle.loads(payload)  # noqa: S301 - from one of our own processes
         columns = [
             self._pa.array(_encodable(values) if field.type == self._pa.string() else values, field.type)
             for field, values in zip(self._schema, zip(*rows, strict=True), strict=True)
@@ -214,7 +214,7 @@ class _ParquetOutput:
         self._unfinished.unlink(missing_ok=True)
 
     def _row_groups(self) -> Iterator[Any]:
-        """Read the rows back, in tables of so many rows whatever they were when they were written."""
+        """Read the rows back, in tables of a fixed number of rows."""
         held: list[Any] = []
         rows = 0
         with self._unfinished.open("rb") as file:
@@ -231,7 +231,7 @@ class _ParquetOutput:
 
 
 def row_schema(*, prompts: bool = False) -> Any:
-    """Return the schema of rows in Parquet; prompts are JSON text. Raises TranscriptError without pyarrow."""
+    """Return the Parquet schema of rows; prompts are JSON text. Raises TranscriptError without pyarrow."""
     pa, _ = import_pyarrow()
     types = {"text": pa.string(), "number": pa.int64(), "yes or no": pa.bool_()}
     columns = [*ROW_COLUMNS.items(), *([("messages", "text")] if prompts else [])]
@@ -239,14 +239,14 @@ def row_schema(*, prompts: bool = False) -> Any:
 
 
 def _encodable(values: Iterable[str | None]) -> list[str | None]:
-    """Replace what no UTF-8 can hold: half of a character, from JSON or a file's name."""
+    """Replace characters that UTF-8 cannot encode, such as lone surrogates from JSON or file names."""
     return [value if value is None else value.encode("utf-8", "replace").decode() for value in values]
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
     if sys.platform == "win32":
         return
-    import fcntl  # noqa: PLC0415  # not everywhere
+    import fcntl  # noqa: PLC0415  # not available on every system
 
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

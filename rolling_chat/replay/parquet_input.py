@@ -1,7 +1,7 @@
-"""Conversations in Parquet: a row is a conversation, with its messages in a column.
+"""Read conversations from Parquet: one conversation per row, with its messages in a column.
 
-`messages` is a list of structs with the fields of a message, or JSON text of an array; `tools` is the same
-for the schemas that were offered. `id` and `title` are optional, too. Other columns are not read.
+`messages` is a list of structs with the fields of a message, or the JSON text of an array; `tools` is the
+same for the offered schemas. `id` and `title` are optional. Other columns are not read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _READ_AHEAD = 1024 * 1024
 
 
 def parquet_entries(path: Path) -> Iterator[Entry]:
-    """Read the conversations of a file. Raises TranscriptError for what ends it."""
+    """Read the conversations of a file up to an error. Raises TranscriptError if none can be read."""
     for rows_before, data in parquet_batches(path):
         if isinstance(data, TranscriptError):
             yield data
@@ -42,15 +42,15 @@ def parquet_entries(path: Path) -> Iterator[Entry]:
 
 
 def parquet_batches(path: Path) -> Iterator[tuple[int, bytes | TranscriptError]]:
-    """Cut a file into batches of rows, each with the number of rows before it, for `batch_entries`.
+    """Split a file into batches of rows, each with the number of rows before it, for `batch_entries`.
 
-    In place of what cannot be read comes its error, and the end. Raises TranscriptError if there is nothing
+    An unreadable part is replaced by its error, and ends the file. Raises TranscriptError if there is nothing
     to read.
     """
     pa, pq = import_pyarrow()
     before = 0
     try:
-        # pages are read as they are needed: a row group may be as large as the file
+        # without pre-buffering, pages are read on demand: a row group may be as large as the file
         with pq.ParquetFile(path, buffer_size=_READ_AHEAD, pre_buffer=False) as file:
             names = file.schema_arrow.names
             if "messages" not in names:
@@ -69,7 +69,7 @@ def parquet_batches(path: Path) -> Iterator[tuple[int, bytes | TranscriptError]]
 
 
 def batch_entries(path: Path, rows_before: int, data: bytes) -> Iterator[Entry]:
-    """Read the conversations of a batch; one without an id is called by its row, which counts from 1."""
+    """Read the conversations of a batch; one without an id is named after its row, counted from 1."""
     pa, _ = import_pyarrow()
     rows = pa.ipc.open_stream(data).read_all().to_pylist(maps_as_pydicts="lossy")
     for number, row in enumerate(rows, rows_before + 1):
@@ -81,7 +81,7 @@ def batch_entries(path: Path, rows_before: int, data: bytes) -> Iterator[Entry]:
 
 
 def row_value(row: Mapping[str, Any], where: str) -> JsonObject:
-    """Return a row as an object with `messages`, of whichever form. Raises TranscriptError."""
+    """Return a row as an object with `messages`, from either format. Raises TranscriptError."""
     value: dict[str, Json] = {name: row[name] for name in _COLUMNS if row.get(name) is not None}
     for name in _JSON_COLUMNS:
         given = value.get(name)
@@ -96,7 +96,7 @@ def row_value(row: Mapping[str, Any], where: str) -> JsonObject:
 
 
 def import_pyarrow() -> tuple[Any, Any]:
-    """Import pyarrow and its module for Parquet. Raises TranscriptError with what to install."""
+    """Import pyarrow and its Parquet module. Raises TranscriptError with installation instructions."""
     try:
         import pyarrow as pa  # noqa: PLC0415  # an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -110,7 +110,7 @@ def _listed(value: Json) -> list[Any]:
 
 
 def _without_nulls(value: Any, *, outermost: bool = False) -> Any:
-    """Leave out the fields that a struct has only for other rows; a message may be without content."""
+    """Remove fields that a struct has only because other rows have them; a message may lack content."""
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The replay as a picture: the prompt's tokens by category over the requests, as SVG."""
+"""Draw a replay as an SVG picture: the prompt's tokens by category, over the requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rolling_chat.replay.run import Replayed
 from rolling_chat.text import one_line
 
 CATEGORIES = ("system", "tools", "summary", "history", "current")
-"""The parts of a prompt, from the bottom of the picture up; each a field of the report."""
+"""The parts of a prompt from the bottom of the picture up; each is a field of the report."""
 
 _WIDTH, _HEIGHT = 1200, 600
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 28, 128, 64
@@ -23,13 +23,13 @@ _OPENING = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
     f'width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-labelledby="title desc">'
 )
-# Trims stand in a strip above the plot, so that they never hide a column.
+# Trims are drawn in a strip above the plot, so that they never hide a column.
 _STRIP = 14
-# More columns than a screen can show only make the file large.
+# More columns than a screen can show would only make the file larger.
 _MAX_COLUMNS = 1000
 _MAX_BOUNDARIES = 120
 _MAX_TRIANGLES = 80
-# Below this share of the window the columns would be a thin line at the bottom: the scale is theirs then.
+# If prompts stay below this share of the window, the scale follows the prompts, or they would be a thin line.
 _MIN_SHARE = 0.3
 
 _REFUSED_OPACITY = 0.4
@@ -48,7 +48,7 @@ PAPER_STYLE = """
 """
 """The style of paper, text and grid in all pictures, for the reader's light or dark scheme."""
 
-# Chosen to be told apart without color vision too: lightness differs between neighbors.
+# The colors also differ in lightness between neighbors, for readers without color vision.
 _STYLE = (
     PAPER_STYLE
     + """
@@ -73,7 +73,7 @@ _STYLE = (
 class Sample:
     """One request's tokens by category, in the order of CATEGORIES.
 
-    It has only what the picture needs: a file may hold a hundred thousand requests.
+    It contains only what the picture needs, because a file may have a hundred thousand requests.
     """
 
     conversation: str
@@ -103,11 +103,11 @@ class Sample:
 
 
 def draw_picture(samples: Sequence[Sample], *, title: str, subtitle: str) -> str:
-    """Draw `samples`, one column a request in the order given, as a whole SVG file.
+    """Draw `samples` as a complete SVG file, one column per request, in the order given.
 
-    Conversations stand one after the other, with a line between them. A request that was refused is
-    a red column to the top. Beyond a thousand requests a column stands for several, and shows the
-    largest of them. The picture follows the reader's light or dark scheme.
+    Conversations follow each other, separated by a line. A refused request is a red column of full height.
+    With more than a thousand requests, a column represents several and shows the largest. The picture follows
+    the reader's light or dark scheme.
     """
     columns = _columns(samples)
     scale = _Scale.of(samples)
@@ -135,7 +135,7 @@ def draw_picture(samples: Sequence[Sample], *, title: str, subtitle: str) -> str
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Tokens to heights. `window` and `room` are W and what is left of it for the prompt."""
+    """The mapping of tokens to heights; `window` is W, `room` is the part of it for the prompt."""
 
     top: int
     window: int
@@ -153,7 +153,7 @@ class _Scale:
         return round(_FLOOR - min(tokens / self.top, 1.0) * _PLOT_HEIGHT, 1)
 
     def marks(self) -> Iterator[int]:
-        """Round numbers of tokens, four to eight of them."""
+        """Yield four to eight round numbers of tokens."""
         rough = self.top / 6
         power = 10 ** math.floor(math.log10(max(rough, 1)))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
@@ -161,7 +161,7 @@ class _Scale:
 
 
 def _columns(samples: Sequence[Sample]) -> list[Sample]:
-    """Return at most _MAX_COLUMNS samples: of those that share a column, the largest one that was sent."""
+    """Return at most _MAX_COLUMNS samples; the largest sent request represents those that share a column."""
     width = math.ceil(len(samples) / _MAX_COLUMNS) or 1
     if width == 1:
         return list(samples)
@@ -185,7 +185,7 @@ def _x(place: int, columns: int) -> float:
 
 
 def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
-    """Yield one filled outline a category: along its upper edge, and back along its lower one."""
+    """Yield one filled outline per category: along its upper edge, and back along its lower edge."""
     below = [0] * len(columns)
     for place, category in enumerate(CATEGORIES):
         above = [
@@ -201,7 +201,7 @@ def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
 
 
 def _edge(heights: Sequence[int], scale: _Scale) -> Iterator[tuple[float, float]]:
-    """Yield the corners of a line of steps; a step between equals has none."""
+    """Yield the corners of a step line; equal neighbors have no corner between them."""
     last = len(heights) - 1
     for place, tokens in enumerate(heights):
         y = scale.y(tokens)
@@ -212,7 +212,7 @@ def _edge(heights: Sequence[int], scale: _Scale) -> Iterator[tuple[float, float]
 
 
 def _refusals(columns: Sequence[Sample]) -> Iterator[str]:
-    """Yield a rectangle for every run of requests that were refused, wide enough to be seen."""
+    """Yield a rectangle for each run of refused requests, wide enough to be visible."""
     place = 0
     for refused, group in groupby(columns, key=lambda column: column.refused):
         end = place + sum(1 for _ in group)
@@ -306,7 +306,7 @@ def _round_step(rough: float) -> int:
 
 
 def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
-    """Yield the categories that can be seen, in the order of the stack from the top down, then the marks."""
+    """Yield the legend: visible categories, in the order of the stack from the top down, then the marks."""
     x, y = float(_LEFT), 86.0
     for place, category in reversed(list(enumerate(CATEGORIES))):
         most = max((sample.tokens[place] for sample in samples), default=0)
@@ -329,10 +329,10 @@ def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
 
 
 def label(x: float, y: float, text: str, style: str, anchor: str = "start") -> str:
-    """Return a text of a picture, with its left end, its middle or its right end at `x`."""
+    """Return a text element anchored at its left end, middle or right end at `x`."""
     return f'<text class="{style}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{svg_text(text)}</text>'
 
 
 def svg_text(text: str) -> str:
-    """Return foreign text as XML can hold it."""
+    """Escape untrusted text for XML, without characters that XML does not allow."""
     return escape("".join(c for c in one_line(text, 160) if ord(c) & 0xFFFE != 0xFFFE))

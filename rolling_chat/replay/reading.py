@@ -1,4 +1,4 @@
-"""Reading a file of transcripts, whichever of the forms it has."""
+"""Read a file of transcripts in any supported format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rolling_chat.replay.transcripts import (
 
 
 def read_transcripts(path: Path) -> Iterator[Transcript]:
-    """Read the conversations of a file, one at a time; gzip and Parquet are known by their first bytes.
+    """Read the conversations of a file one at a time; gzip and Parquet are recognized by their first bytes.
 
-    A conversation without an id is called by the file's name, and by its line where that is not
-    the first. Raises TranscriptError, naming the line, for what is no transcript; those before it
-    were read.
+    A conversation without an id is named after the file, plus its line number unless that is the first.
+    Raises TranscriptError, naming the line, at the first invalid transcript; earlier ones were already
+    yielded.
     """
     for entry in read_entries(path):
         if isinstance(entry, TranscriptError):
@@ -31,7 +31,7 @@ def read_transcripts(path: Path) -> Iterator[Transcript]:
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
-    """Read the conversations of a file, and in their place the errors of those that cannot be read."""
+    """Read the conversations of a file, with errors in place of those that cannot be read."""
     try:
         with path.open("rb") as raw:
             if raw.peek(len(PARQUET)).startswith(PARQUET):

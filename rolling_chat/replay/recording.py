@@ -1,4 +1,4 @@
-"""Rows on their way into a file, with a record beside it of how far they are, to go on from."""
+"""Write rows to a file, with a progress record beside it that allows the replay to continue later."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rolling_chat.settings.toml_file import replace_file
 from rolling_chat.text import one_line
 
 PROGRESS = ".progress"
-"""The end of the name of the record."""
+"""The name ending of the progress record."""
 
 _VERSION = 1
 _SECONDS = 5.0  # between two checkpoints
@@ -29,7 +29,7 @@ _SECONDS = 5.0  # between two checkpoints
 
 @dataclass(slots=True)
 class Reached:
-    """How far the rows in a file go: `size` bytes, up to this point of the input."""
+    """How far the rows in a file reach: `size` bytes, up to this point of the input."""
 
     size: int = 0
     rows: int = 0
@@ -39,16 +39,16 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What rows are made of: the settings by name, and the input as it was when the replay began."""
+    """What rows are made from: the settings by name, and the state of the input at the start."""
 
     settings: Mapping[str, Json]
     inputs: Fingerprint
 
 
 class Recording:
-    """A file of rows that is being written, and its record.
+    """A file of rows that is being written, and its progress record.
 
-    The record is there while the file is not complete, and says up to where it is whole.
+    The record exists while the file is incomplete, and says how much of the file is valid.
     """
 
     def __init__(self, path: Path, source: Source, reached: Reached, totals: Totals, output: Output) -> None:
@@ -61,7 +61,7 @@ class Recording:
 
     @classmethod
     def open(cls, path: Path, source: Source, *, prompts: bool) -> Recording:
-        """Begin a file, or go on with one that was begun from the same source.
+        """Start a file, or continue one that was started from the same source.
 
         Raises OutputError, TranscriptError if pyarrow is missing, and OSError.
         """
@@ -73,16 +73,16 @@ class Recording:
 
     @property
     def encoding(self) -> Encoding:
-        """How rows are taken in."""
+        """The encoding in which rows must be added."""
         return self._output.encoding
 
     @property
     def is_resumed(self) -> bool:
-        """Whether something was in the file before."""
+        """Whether the file already contained rows."""
         return self.reached != Reached()
 
     def add(self, unit: AnyUnit, chunk: Chunk) -> None:
-        """Take in the next results. Raises OSError."""
+        """Add the next results. Raises OSError."""
         if chunk.payload:
             self._output.write(chunk.payload)
         self.reached.rows += chunk.rows
@@ -92,12 +92,12 @@ class Recording:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Write out what was taken in, and record it. Raises OSError."""
+        """Write out all added rows, and record the progress. Raises OSError."""
         self.reached.size = self._output.checkpoint()
         self._save()
 
     def finish(self, *, is_complete: bool) -> None:
-        """Make the file one that everybody can read; without the record if it is complete."""
+        """Turn the file into a valid one; remove the record if it is complete."""
         self.checkpoint()
         self._output.finish()
         if is_complete:
@@ -105,7 +105,7 @@ class Recording:
             self._output.clean_up()
 
     def close(self) -> None:
-        """Close the file, with what was whole at the last checkpoint."""
+        """Close the file, truncated to the last checkpoint."""
         self._output.close()
 
     def _save(self) -> None:
@@ -124,7 +124,7 @@ class Recording:
 
 
 def check_name(path: Path) -> None:
-    """Raise OutputError for a file whose name says no form, or that cannot be there."""
+    """Raise OutputError if a file's name reveals no format, or if the file cannot be created."""
     shown = one_line(str(path))
     if not path.name.lower().endswith((*LINES, *PACKED, *PARQUET)):
         raise OutputError(f"--output {shown}: end its name in .jsonl, .jsonl.gz or .parquet")
@@ -133,7 +133,7 @@ def check_name(path: Path) -> None:
 
 
 def files_of(path: Path) -> frozenset[str]:
-    """Return the real names of an output, its rows that are not finished, and its record."""
+    """Return the real paths of an output, its unfinished rows, and its progress record."""
     real = path.resolve()
     return frozenset({str(real), f"{real}{UNFINISHED}", f"{real}{PROGRESS}"})
 
@@ -143,7 +143,7 @@ def _record_of(path: Path) -> Path:
 
 
 def _read_record(path: Path, source: Source) -> tuple[Reached, Totals] | None:
-    """Read how far a file goes; None if it is not begun. Raises OutputError if it is not of this source."""
+    """Read how far a file reaches; None if it is new. Raises OutputError if it is from another source."""
     record, shown = _record_of(path), one_line(str(path))
     if not record.exists():
         with suppress(OSError):

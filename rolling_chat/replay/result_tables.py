@@ -1,4 +1,4 @@
-"""A replay in figures: a row of JSON a request, a line of the table a conversation."""
+"""Report a replay in numbers: a JSON row per request, a table row per conversation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROW_COLUMNS: Mapping[str, Literal["text", "number", "yes or no"]] = MappingProxy
         "cached_prefix_tokens": "number",
     }
 )
-"""What `as_row` makes, in its order; `messages` come after it."""
+"""The columns that `as_row` makes, in order; `messages` follows them."""
 
 
 def as_row(
@@ -54,8 +54,9 @@ def as_row(
 ) -> dict[str, Json]:
     """Convert one request to a row for JSON; sizes in tokens, fates in messages.
 
-    `file` is where the conversation was read; None for a saved session. With `prompt_of`, the transcript
-    replayed, the prompt comes along as `messages`: what was not changed is the transcript's own dictionary.
+    `file` is the file of the conversation, None for a saved session. With `prompt_of`, the replayed
+    transcript, the row includes the prompt as `messages`; unchanged messages are the transcript's own
+    dictionaries.
     """
     report = replayed.report
     fates = Counter(replayed.fates)
@@ -85,10 +86,10 @@ def as_row(
 
 @dataclass(slots=True)
 class Tally:
-    """The totals of a conversation's requests, or of all conversations'.
+    """The totals of the requests of one conversation, or of all.
 
-    `masked`, `truncated`, `dropped` and `repaired` are those of the request where they were most:
-    a message that was masked in ten requests is one message.
+    `masked`, `truncated`, `dropped` and `repaired` are the maximum of any request, because a message that was
+    masked in ten requests is one message.
     """
 
     conversation: str
@@ -139,11 +140,11 @@ class Tally:
 
     @property
     def cached_share(self) -> float:
-        """The share of all sent tokens that the request before had too, 0 to 1: a cache could serve it."""
+        """The share, 0 to 1, of sent tokens that the previous request had too: a cache could serve them."""
         return self.cached / self.tokens if self.tokens else 0.0
 
     def include(self, other: Tally) -> None:
-        """Add the totals of another conversation, or of many."""
+        """Add the totals of another conversation, or of several."""
         self.requests += other.requests
         self.most_tokens = max(self.most_tokens, other.most_tokens)
         self.trims += other.trims
@@ -161,7 +162,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Totals:
-    """The totals of all conversations; `left_out` are those that could not be replayed."""
+    """The totals of all conversations; `left_out` counts those that could not be replayed."""
 
     whole: Tally = field(default_factory=lambda: Tally("all"))
     conversations: int = 0
@@ -177,7 +178,7 @@ class Totals:
         return totals
 
     def add(self, tally: Tally) -> None:
-        """Add a conversation."""
+        """Add the totals of a conversation."""
         self.whole.include(tally)
         self.conversations += 1
         self.repaired += tally.repaired > 0
@@ -188,19 +189,19 @@ class Totals:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Totals:
-        """Read what `to_json` returned. Raises KeyError, TypeError or ValueError for anything else."""
+        """Read totals that `to_json` returned. Raises KeyError, TypeError or ValueError for anything else."""
         whole = Tally(**{**value["whole"], "reasons": Counter(value["whole"]["reasons"])})
         return cls(whole, *(int(value[name]) for name in ("conversations", "repaired", "left_out")))
 
 
 def draw_table(tallies: Sequence[Tally]) -> Table:
     """Draw a table with one line per conversation, and one for all if there are several."""
-    from rich.table import Table  # noqa: PLC0415  # JSON needs none
+    from rich.table import Table  # noqa: PLC0415  # not needed for JSON
 
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
         is_name = column == "conversation"
-        # a name goes on in the next line: what tells two of them apart is often their end
+        # a long name is wrapped, because names often differ only at their ends
         justify: Literal["left", "right"] = "left" if is_name else "right"
         table.add_column(column, justify=justify, no_wrap=not is_name, overflow="fold")
     for tally in tallies:
@@ -227,14 +228,14 @@ def _add_line(table: Table, tally: Tally, style: str = "") -> None:
 
 
 def _short_name(conversation: str) -> str:
-    """Its beginning and its end."""
+    """Return the beginning and the end of a long conversation name."""
     name = one_line(conversation)
     half = _LONGEST_ID // 2
     return name if len(name) <= _LONGEST_ID else f"{name[:half]}…{name[1 - half :]}"
 
 
 def refusals_line(totals: Totals) -> str:
-    """Return one line on the requests that did not fit: how many, why, and the window they need."""
+    """Return a line on the requests that did not fit: how many, why, and the window that they need."""
     whole = totals.whole
     if not whole.overflows:
         return ""
@@ -246,7 +247,7 @@ def refusals_line(totals: Totals) -> str:
 
 
 def repairs_line(totals: Totals) -> str:
-    """Return one line on what was repaired in all transcripts; empty if nothing was."""
+    """Return a line on the repairs in all transcripts; empty if there were none."""
     whole = totals.whole
     if not whole.repaired:
         return ""

@@ -1,4 +1,4 @@
-"""One conversation through the pipeline, request by request."""
+"""Replay one conversation through the pipeline, request by request."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from rolling_chat.replay.transcripts import Transcript
 class Replayed:
     """One request of a replay, as it would have been sent.
 
-    `request` counts from 1 within the conversation; the model was called before message
-    `at_message`, which counts from 0. `overflow` is the line of the refusal; the prompt is then
-    empty, and `smallest_window` is the W that would have done. `cached_prefix_tokens` is what the request
-    has in common with the one sent before it: the tools, and the longest common prefix of the messages.
-    `fates` counts the messages that met each: what had to be repaired was either sent all the same, or
-    left out, and `repairs` counts the reasons.
+    `request` counts from 1 within the conversation; the model was called before message `at_message`, which
+    counts from 0. `overflow` is the error line of a refusal; the prompt is then empty, and `smallest_window`
+    is the W that would have been enough. `cached_prefix_tokens` counts what the request has in common with
+    the one sent before it: the tools, and the longest common prefix of the messages. `fates` counts messages
+    by fate, with repaired ones counted as sent or omitted; `repairs` counts the reasons for repairs.
     """
 
     conversation: str
@@ -52,11 +51,11 @@ def replay(
     memo: CountMemo | None = None,
     plan: ContextPlan | None = None,
 ) -> Iterator[Replayed]:
-    """Plan every request of a conversation, one after the other, each from the plan before.
+    """Plan every request of a conversation in order, each from the previous plan.
 
-    A request that cannot be made to fit is reported, and the next goes on with the last plan. `memo` has
-    what was counted of the messages before; the first request goes on from `plan`, which may have the sizes
-    that the model reported.
+    A request that cannot be made to fit is reported, and the next one continues with the last plan. `memo`
+    caches earlier counts. The first request continues from `plan`, which may have sizes reported by the
+    model.
     """
     memo = memo if memo is not None else CountMemo()
     tools = list(transcript.tools)
@@ -92,10 +91,10 @@ def replay(
 
 
 class _Repairs:
-    """What became of the messages that were repaired.
+    """The fates of repaired messages.
 
-    Only the rows of a report tell, and drawing them costs the whole conversation: they are looked at
-    when something can have changed.
+    Only the rows of a report show them, and building the rows costs as much as the whole conversation: they
+    are read only when something may have changed.
     """
 
     def __init__(self) -> None:
@@ -104,7 +103,7 @@ class _Repairs:
         self.reasons: Mapping[str, int] = {}
 
     def look_at(self, report: PromptReport) -> None:
-        """Take in the next report."""
+        """Update from the next report."""
         count = report.count(Fate.REPAIRED)
         if count == self._count and not (count and report.trimmed):
             return
@@ -114,7 +113,7 @@ class _Repairs:
         self.reasons = Counter(row.reason for row in rows)
 
     def settle(self, fates: Mapping[Fate, int]) -> Mapping[Fate, int]:
-        """Return `fates` with what was repaired among what was sent and what was left out."""
+        """Return `fates` with repaired messages counted as sent or omitted."""
         settled = Counter(fates)
         repaired = settled.pop(Fate.REPAIRED, 0)
         settled[Fate.SENT] += self._sent
@@ -123,7 +122,7 @@ class _Repairs:
 
 
 class _Prefix:
-    """The prompt sent last, and what it cost up to each of its messages; each is counted once."""
+    """The last sent prompt, with the cumulative cost of its messages; each message is counted once."""
 
     def __init__(self, count: Callable[[Message], int], tools: int) -> None:
         self._count = count
@@ -132,7 +131,7 @@ class _Prefix:
         self._tokens = [0]
 
     def follow(self, prompt: Sequence[Message]) -> int:
-        """Take in the next prompt; returns the tokens that it has in common with the last."""
+        """Update to the next prompt; return the tokens that it has in common with the last one."""
         common = 0
         for old, new in zip(self._prompt, prompt, strict=False):
             if old is not new and old != new:
@@ -147,9 +146,9 @@ class _Prefix:
 
 
 def request_points(messages: Sequence[Message]) -> list[int]:
-    """Return the indexes before which a model was called: `messages[:index]` is what it was called on.
+    """Return the indexes at which a model was called: `messages[:index]` is the input of the call.
 
-    Before every assistant message; and at the end, where somebody still waits for an answer: the
+    These are the indexes of all assistant messages, and the end if the last message awaits an answer: the
     request that would be sent next.
     """
     points = [index for index, message in enumerate(messages) if message.role == "assistant"]

@@ -1,4 +1,4 @@
-"""Reading transcripts: a JSON array of messages, JSONL by conversation or by message, gzip, a session."""
+"""Read transcripts: a JSON array of messages, JSONL by conversation or by message, gzip, or a session."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.text import one_line
 
 MAX_BYTES = 256 * 1024 * 1024
-"""The longest line, or array, that is read into memory."""
+"""The longest line or array that is read into memory."""
 
 _GZIP = b"\x1f\x8b"
 _EXPECTED = 'expected an array of messages or {"id", "messages"}'
 
 
 READ_ERRORS = (OSError, EOFError, zlib.error)
-"""What reading a file may raise, one packed by gzip included."""
+"""The errors that reading a file, including a gzip file, may raise."""
 
 PARQUET = b"PAR1"
 """The first bytes of a Parquet file."""
@@ -37,16 +37,16 @@ _LONG_LINE = 1024 * 1024
 
 
 class TranscriptError(Exception):
-    """A transcript that cannot be read; `str()` is the one line for the user."""
+    """An unreadable transcript; `str()` is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation that was read from a transcript: its id, its messages, its tools.
+    """A conversation read from a transcript: its id, messages and tools.
 
-    `sources` are the dictionaries that `messages` were read from, in the same order; empty for a
-    saved session. `tools` are the schemas that were offered. `repaired` counts the messages whose
-    fields were not of the format's types. `read` is the share of the file read so far, 0 to 1.
+    `sources` are the dictionaries from which `messages` were read, in the same order; empty for a saved
+    session. `tools` are the offered schemas. `repaired` counts messages with fields of wrong types. `read` is
+    the share of the file read so far, 0 to 1.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Transcript:
         object.__setattr__(self, "_given", dict(given))
 
     def as_given(self, message: Message) -> JsonObject:
-        """Return the dictionary that `message` was read from, or one made of its fields if there is none."""
+        """Return the dictionary that `message` was read from, or a new one from its fields."""
         given = self._given.get(id(message))
         return given if given is not None and given.get("role") == message.role else message.to_dict()
 
@@ -79,19 +79,19 @@ def session_transcript(
     system: str = "",
     tools: Sequence[JsonObject] = (),
 ) -> Transcript:
-    """Make a transcript of a saved session's branch, as `model` may see it."""
+    """Return a transcript of a saved session's branch, in the form that `model` may see."""
     lead = (Message("system", system),) if system else ()
     return Transcript(info.id, (*lead, *wire.for_model(branch, model)), tools=tools)
 
 
 def cannot_read(path: Path, error: Exception) -> TranscriptError:
-    """Return the error for a file that the system, or its packing, does not let be read."""
+    """Return the error for a file that cannot be read or unpacked."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return TranscriptError(f"cannot read {name_of(path)}: {one_line(reason)}")
 
 
 class TranscriptFile:
-    """JSON of conversations, read line by line from a file or from a part of one."""
+    """JSON conversations, read line by line from a file or a part of one."""
 
     def __init__(self, path: Path, stream: BinaryIO, *, lines_before: int = 0) -> None:
         self._path = path
@@ -99,14 +99,14 @@ class TranscriptFile:
         self._stem = stem_of(path)
         self._stream = stream
         self._number = lines_before
-        self._ahead = io.BytesIO()  # what was read of the stream too early
+        self._ahead = io.BytesIO()  # data that was read ahead of the stream
         self._raw: BinaryIO | None = None
         self._size = 0
         self._is_over = False
 
     @classmethod
     def open(cls, path: Path, raw: io.BufferedReader) -> TranscriptFile:
-        """Make one of an open file, which may be packed by gzip."""
+        """Create an instance from an open file, which may be packed by gzip."""
         packed = raw.peek(len(_GZIP)).startswith(_GZIP)
         file = cls(path, cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw)
         status = os.fstat(raw.fileno())
@@ -115,7 +115,7 @@ class TranscriptFile:
         return file
 
     def entries(self) -> Iterator[Entry]:
-        """Read all conversations, and in their place the errors of those that cannot be read."""
+        """Read all conversations, with errors in place of those that cannot be read."""
         try:
             yield from self._entries()
         except READ_ERRORS as error:
@@ -134,7 +134,7 @@ class TranscriptFile:
         try:
             first = read_json_with_nulls(line)
         except ValueError as error:
-            # not a value a line: one that is spread over many
+            # not one value per line: a value that is spread over lines
             yield from self._spread_out(line, error)
             return
         if is_message(first):
@@ -144,7 +144,7 @@ class TranscriptFile:
         yield from self.line_entries()
 
     def line_entries(self) -> Iterator[Entry]:
-        """Read the lines that are left, each of which has conversations."""
+        """Read the remaining lines, each of which contains conversations."""
         while line := self._next_line():
             if isinstance(line, TranscriptError):
                 yield line
@@ -157,9 +157,9 @@ class TranscriptFile:
             yield from self._conversations(value)
 
     def chunks(self, first: bytes, size: int) -> Iterator[tuple[int, bytes | TranscriptError]]:
-        """Cut `first` and the lines that are left into chunks of about `size` bytes.
+        """Split `first` and the remaining lines into chunks of about `size` bytes.
 
-        Each comes with the number of lines before it; in place of a line that is too long comes its error.
+        Each chunk comes with the number of lines before it; a line that is too long is replaced by its error.
         """
         before, lines, held = max(self._number - 1, 0), [first], len(first)
         while line := self._next_line_or_error():
@@ -175,9 +175,9 @@ class TranscriptFile:
         yield before, b"".join(lines)
 
     def first_lines(self) -> tuple[bytes, bool]:
-        """Read the first line, and return it with whether every line has conversations of its own.
+        """Read the first line; return it, and whether every line contains conversations of its own.
 
-        If not, nothing must be read but by `rest`. Raises TranscriptError.
+        If not, only `rest` may be called next. Raises TranscriptError.
         """
         line = self._next_line()
         if isinstance(line, TranscriptError):
@@ -192,15 +192,15 @@ class TranscriptFile:
         except ValueError:
             second = self._ahead.getvalue() or self._stream.readline(MAX_BYTES + 1)
             self._ahead = io.BytesIO(second)
-            # an array with its only conversation on a line of its own begins so, too
+            # an array with its only conversation on its own line also begins like this
             return line, line.strip() != b"[" and _is_value(second)
 
     def rest(self, first: bytes) -> bytes:
-        """Return `first` and all that is left, which is read as one; no more than can be read as one."""
+        """Return `first` and the rest of the file as one value, up to the limit on one value."""
         return first + self._ahead.read() + self._stream.read(MAX_BYTES + 1)
 
     def _messages(self, first: Json) -> Iterator[Json]:
-        """Yield the messages of a file with one message per line, which is one conversation."""
+        """Yield the messages of a file with one message per line, which is a single conversation."""
         yield first
         size = 0
         while line := self._next_line():
@@ -222,7 +222,7 @@ class TranscriptFile:
     def _next_line(self, *, blank: bool = False) -> bytes | TranscriptError:
         """Return the next line that is not blank; empty at the end of the file.
 
-        In place of a line that is too long comes its error.
+        A line that is too long is replaced by its error.
         """
         while line := self._read_line(MAX_BYTES + 1):
             self._number += 1
@@ -238,7 +238,7 @@ class TranscriptFile:
         return b""
 
     def _next_line_or_error(self) -> bytes | TranscriptError:
-        """Return the next line, blank or not; what cannot be read is an error, and the end."""
+        """Return the next line, blank or not; a read error is returned and ends the file."""
         if self._is_over:
             return b""
         try:
@@ -254,9 +254,9 @@ class TranscriptFile:
         return line + self._stream.readline(most - len(line))
 
     def _spread_out(self, first: bytes, broken: ValueError) -> Iterator[Entry]:
-        """Read the one value that the whole file holds; `first` is its first line, which holds none.
+        """Read the single value that the whole file contains; `first` is its first line, not a value itself.
 
-        If the lines stand for themselves all the same, only the first is an error.
+        If the other lines are values of their own after all, only the first is an error.
         """
         number = self._number
         second = self._next_line()
@@ -311,9 +311,9 @@ class TranscriptFile:
 
 
 def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1.0) -> Transcript:
-    """Make a transcript of an object with `messages`, and perhaps `id`, `tools` and `title`.
+    """Create a transcript from an object with `messages` and optionally `id`, `tools` and `title`.
 
-    It is called `name` if it has no id. Raises TranscriptError, which begins with `where`.
+    Without an id, it is named `name`. Raises TranscriptError, which begins with `where`.
     """
     given = value.get("messages")
     if not isinstance(given, list):
@@ -353,7 +353,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def is_message(value: Json) -> bool:
-    """Return whether a value is one message of a conversation."""
+    """Return whether a value is a single message of a conversation."""
     return isinstance(value, Mapping) and "role" in value and "messages" not in value
 
 
@@ -364,10 +364,10 @@ def _are_conversations(value: Json) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """Return a file's name, as a line for the user has it."""
+    """Return a file's name for a line to the user."""
     return one_line(str(path))
 
 
 def stem_of(path: Path) -> str:
-    """Return the name of a conversation that is alone in a file and has none."""
+    """Return the name for an unnamed conversation that is alone in a file."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

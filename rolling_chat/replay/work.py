@@ -1,4 +1,4 @@
-"""The replay of one unit of the input: from its conversations to encoded rows, in chunks of bounded size."""
+"""Replay one unit of the input: from its conversations to encoded rows, in chunks of limited size."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from rolling_chat.text import one_line
 
 _CHUNK_BYTES = 256 * 1024
 _CHUNK_SECONDS = 0.25
-_ROW_BYTES = 200  # of a row by column, roughly
+_ROW_BYTES = 200  # the approximate size of a row by column
 
 Row: TypeAlias = dict[str, Json]
 Encoding: TypeAlias = Literal["none", "lines", "columns"]
 
 
 class HasEntries(Protocol):
-    """Conversations with their files, and the share of all that is done with each."""
+    """A source of conversations, with their files and the share of the source read so far."""
 
     def entries(self) -> Iterator[tuple[Path | None, Entry, float]]:
-        """Read the conversations, one after the other."""
+        """Read the conversations one by one."""
         ...
 
 
 class Replays(Protocol):
-    """What knows model and settings, and plans the requests of a conversation."""
+    """A planner of a conversation's requests, which knows the model and the settings."""
 
     def requests(self, transcript: Transcript, memo: CountMemo) -> Iterator[Replayed]:
-        """Plan every request of a conversation, one after the other."""
+        """Plan every request of a conversation in order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a unit is done: so many conversations, and so many rows of the next."""
+    """How far a unit is done: the number of conversations, and of rows in the next one."""
 
     conversations: int = 0
     rows: int = 0
@@ -57,7 +57,7 @@ START = Progress()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A conversation that was left out: the line for the user, and what goes into the log."""
+    """A conversation that was left out: the line for the user, and details for the log."""
 
     line: str
     details: str = ""
@@ -65,10 +65,10 @@ class Problem:
 
 @dataclass(slots=True)
 class Chunk:
-    """A part of the results of a unit: encoded rows, and what became of the conversations that ended in it.
+    """A part of a unit's results: encoded rows, and the outcome of conversations that ended in it.
 
-    `done` is how far the unit is done with it, `share` the same from 0 to 1. `notes` are lines for the user,
-    and `next` may name the conversation that comes next.
+    `done` is the unit's progress after this chunk, `share` the same from 0 to 1. `notes` are lines for the
+    user; `next` may name the conversation that comes next.
     """
 
     done: Progress = field(default_factory=Progress)
@@ -85,10 +85,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with every unit; a value that goes to other processes.
+    """The work to do for every unit; a value that can be sent to other processes.
 
-    The rows of a unit depend on nothing else, so that they are the same in whichever process they are made.
-    Rows are encoded as lines of JSON, or as values by column.
+    A unit's rows depend on nothing else, so that they are the same in any process. They are encoded as JSON
+    Lines, or as values by column.
     """
 
     replayer: Replays
@@ -99,7 +99,7 @@ class Work:
     def run(
         self, unit: HasEntries, since: Progress = START, *, by_conversation: bool = False
     ) -> Iterator[Chunk]:
-        """Replay a unit from `since` on. With `by_conversation` each is told before it is begun."""
+        """Replay a unit from `since` on; with `by_conversation`, report each before it starts."""
         memo = CountMemo()
         chunks = _Chunks(self.encoding, since)
         read = 0.0
@@ -143,7 +143,7 @@ class Work:
                 chunks.add(row, before + (after - before) * done)
                 if chunks.is_full:
                     yield chunks.take()
-        except Exception as error:  # the conversations after it are to be had all the same
+        except Exception as error:  # later conversations can still be replayed
             line = f"{_name(transcript, path)} was left out: a fault of the program ({type(error).__name__})"
             chunks.leave_out(Problem(line, traceback.format_exc()))
             return
@@ -152,7 +152,7 @@ class Work:
 
 
 class _Chunks:
-    """The chunk that is being filled."""
+    """A builder of chunks."""
 
     def __init__(self, encoding: Encoding, since: Progress) -> None:
         self._encoding = encoding
@@ -167,7 +167,7 @@ class _Chunks:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough is in it, or it is time to show something."""
+        """Whether the chunk is large enough, or it is time to show something."""
         return self._size >= _CHUNK_BYTES or time.monotonic() - self._began >= _CHUNK_SECONDS
 
     def add(self, row: Row, share: float) -> None:
@@ -177,7 +177,7 @@ class _Chunks:
         self.chunk.share = share
         match self._encoding:
             case "lines":
-                # ASCII escapes keep every control sequence out of a terminal
+                # ASCII escapes keep control sequences out of a terminal
                 line = json.dumps(row) + "\n"
                 self._rows.append(line)
                 self._size += len(line)
@@ -189,18 +189,18 @@ class _Chunks:
                 pass
 
     def end(self, tally: Tally, share: float) -> None:
-        """End a conversation."""
+        """Finish a conversation."""
         self.chunk.tallies.append(tally)
         self.chunk.share = share
         self._done = Progress(self._done.conversations + 1)
 
     def leave_out(self, problem: Problem) -> None:
-        """End a conversation that cannot be replayed."""
+        """Finish a conversation that cannot be replayed."""
         self.chunk.problems.append(problem)
         self._done = Progress(self._done.conversations + 1)
 
     def take(self, *, next: str = "", is_last: bool = False) -> Chunk:
-        """Return the chunk, and begin the next."""
+        """Return the current chunk, and start the next one."""
         chunk = self.chunk
         chunk.done, chunk.next, chunk.is_last = self._done, next, is_last
         if self._rows:
@@ -215,6 +215,6 @@ def _name(transcript: Transcript, path: Path | None) -> str:
 
 
 def as_values(row: Mapping[str, Json]) -> tuple[Any, ...]:
-    """Return the values of a row for columns; the messages of a prompt are JSON text in the last."""
+    """Return the values of a row for columns; a prompt's messages are JSON text in the last one."""
     values = tuple(row.values())
     return (*values[:-1], json.dumps(values[-1])) if "messages" in row else values

@@ -1,4 +1,4 @@
-"""Processes that replay units of the input side by side, with the results in the order of the input."""
+"""Replay units of the input in parallel processes, with the results in the order of the input."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from rolling_chat.replay.inputs import AnyUnit
 from rolling_chat.replay.interrupts import held_back
 from rolling_chat.replay.work import START, Chunk, Problem, Progress, Work
 
-# Results that wait for those of an earlier unit are in memory.
+# The limit on results that are kept in memory until those of an earlier unit are complete.
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
 _MAX_BLIND_DEATHS = 2
 _MAX_FAILED_STARTS = 3
 
 
 class WorkersError(Exception):
-    """No process can be started; `str()` is the one line for the user."""
+    """Raised when no process can be started; `str()` is one line for the user."""
 
 
 def run_units(
     work: Work, units: Iterator[AnyUnit], jobs: int, since: Progress = START
 ) -> Generator[tuple[AnyUnit, Chunk], None, None]:
-    """Replay units by so many processes, one of them this one; the results come in the order of the units.
+    """Replay units in `jobs` processes, or in this one if that is 1; results come in the order of the units.
 
-    The first unit is replayed from `since` on. Raises WorkersError, and what reading the units raises.
+    The first unit is replayed from `since` on. Raises WorkersError, and the errors of reading the units.
     """
     if jobs > 1:
         with Workers(work, jobs) as workers:
@@ -53,10 +53,11 @@ def run_units(
 
 @dataclass(slots=True)
 class _Task:
-    """A unit that was handed out, and its results that wait.
+    """A unit assigned to a process, and its waiting results.
 
-    Once a process has died of it, the next tells each conversation before it begins (`next`), so that the one
-    that it dies of is known: `died_at`. `blind` counts those that died without having told any.
+    After a process died while working on it, the next one reports each conversation before it starts
+    (`next`), so that the one that kills processes is identified: `died_at`. `blind` counts processes that
+    died before reporting any.
     """
 
     unit: AnyUnit
@@ -69,7 +70,7 @@ class _Task:
     blind: int = 0
 
     def fail(self, how: str) -> Chunk:
-        """Say what is done about the death of a process: the rest again, but for what killed one before."""
+        """Handle the death of a process: repeat the rest, but leave out what kills repeatedly."""
         at = self.done.conversations
         where = self.next or self.unit.where
         if self.is_careful and not self.next:
@@ -89,7 +90,7 @@ class _Task:
 
 
 class _Worker:
-    """One process, and the task that it has."""
+    """A process and its current task."""
 
     def __init__(self, work: bytes) -> None:
         context = multiprocessing.get_context("spawn")
@@ -102,29 +103,29 @@ class _Worker:
         theirs.close()
 
     def give(self, task: _Task) -> None:
-        """Hand a task to the process, from where it was left."""
+        """Assign a task to the process, to continue from its progress."""
         self.task = task
-        # a process that died is found when its results are read
+        # a dead process is detected when its results are read
         with contextlib.suppress(OSError):
             self.connection.send((task.unit, task.done, task.is_careful))
 
     def end(self) -> None:
-        """End the process at once: it has nothing to lose."""
+        """Kill the process: it has nothing to lose."""
         self.process.kill()
         self.process.join()
         self.connection.close()
 
 
 class Workers:
-    """Processes that replay units; a context manager, which ends them all."""
+    """A pool of processes that replay units; a context manager that ends them all."""
 
     def __init__(self, work: Work, jobs: int) -> None:
         self._work = pickle.dumps(work)
         self._jobs = jobs
         self._workers: list[_Worker] = []
-        self._tasks: deque[_Task] = deque()  # handed out and not yet over, in the order of the input
-        self._again: deque[_Task] = deque()  # whose process died
-        self._waiting = 0  # bytes of results
+        self._tasks: deque[_Task] = deque()  # assigned and not yet complete, in the order of the input
+        self._again: deque[_Task] = deque()  # tasks whose process died
+        self._waiting = 0  # bytes of waiting results
         self._failed_starts = 0
 
     def __enter__(self) -> Self:
@@ -156,18 +157,18 @@ class Workers:
             yield from self._in_order()
 
     def _start(self, tasks: int) -> None:
-        """Start the processes that are wanted, all at once: each takes half a second to be ready."""
+        """Start all processes that are needed at once, because each takes half a second to become ready."""
         while len(self._workers) < min(self._jobs, tasks):
             self._workers.append(_Worker(self._work))
 
     def _idle(self) -> _Worker | None:
-        """Return a process that may be given a task; None while all are busy, or too much waits."""
+        """Return a process that can take a task; None if all are busy or too many results are waiting."""
         if self._waiting > _MAX_WAITING_BYTES and not self._again:
             return None
         return next((worker for worker in self._workers if worker.is_ready and not worker.task), None)
 
     def _receive(self) -> None:
-        """Wait for results, and take them in. Those that nobody can use yet are left where they are made."""
+        """Wait for results and collect them; if too many are waiting, only those that are needed next."""
         is_full = self._waiting > _MAX_WAITING_BYTES
         head = self._tasks[0] if self._tasks else None
         listened = {
@@ -196,7 +197,7 @@ class Workers:
             worker.task = None
 
     def _in_order(self) -> Iterator[tuple[AnyUnit, Chunk]]:
-        """Hand on the results of the first unit, and of those after it while they are over."""
+        """Yield the results of the first unit, then those of following units as they complete."""
         while self._tasks:
             task = self._tasks[0]
             while task.waiting:
@@ -208,7 +209,7 @@ class Workers:
             self._tasks.popleft()
 
     def _bury(self, worker: _Worker) -> None:
-        """Do again what a process had not done when it died, and leave out what kills one after the other."""
+        """Handle the death of a process: repeat its unfinished work, and leave out what kills repeatedly."""
         self._workers.remove(worker)
         worker.process.join()
         worker.connection.close()
@@ -233,11 +234,11 @@ def _how_it_ended(code: int | None) -> str:
 
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Let a process that is started in the block never see Ctrl+C, which the terminal sends to all."""
+    """Make a process that the block starts ignore Ctrl+C, which the terminal sends to all processes."""
     if sys.platform == "win32":
         yield
         return
-    # another thread may take the signal for this one, and what is half started would stay
+    # another thread could receive the signal instead, and leave a half-started process behind
     with held_back():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -247,12 +248,12 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _serve(connection: Connection[Any, Any], work: bytes) -> None:
-    """Replay the units that come through the connection, until the parent is gone."""
+    """Replay units received through the connection until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     look_seldom()
     logging.getLogger().addHandler(logging.NullHandler())
-    todo: Work = pickle.loads(work)  # noqa: S301 - made by the parent
+    todo: Work = pickle.loads(work)  # noqa: S301 - pickled by the parent
     with contextlib.suppress(EOFError, OSError):
         connection.send(None)
         while True:
@@ -263,7 +264,7 @@ def _serve(connection: Connection[Any, Any], work: bytes) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended, in whatever way."""
+    """End this process when its parent ends, for whatever reason."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

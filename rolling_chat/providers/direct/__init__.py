@@ -1,1 +1,1 @@
-"""The short way to the wires that carry most traffic, without litellm."""
+"""Direct requests to the most common APIs, without litellm."""

@@ -1,4 +1,4 @@
-"""Read the events of a streamed answer of Anthropic's, as litellm reads them, without importing it."""
+"""Parse the events of Anthropic's streamed answers as litellm does, without importing it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rolling_chat.providers.direct.errors import AnswerError
 from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.whole_answers import token_count
 
-_BROKEN_STATUS = 500  # of an error within a stream, which comes without a status
-# Why a reply ended, in OpenAI's words; any other reason is no reason to say more than that it ended.
+_BROKEN_STATUS = 500  # for an error within a stream, which has no status of its own
+# Why a reply ended, in OpenAI's terms; any other reason counts as a normal end.
 _REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -28,21 +28,21 @@ _CALLS = frozenset({"tool_use", "server_tool_use"})
 
 
 class AnthropicEvents:
-    """Makes fragments of a reply from the events of one answer, given in their order.
+    """Converts the events of one answer, given in order, to fragments of a reply.
 
-    What an event has that is not understood is passed over, whatever its type.
+    Unknown events, and unknown parts of events, are ignored.
     """
 
     def __init__(self) -> None:
-        self._block = ""  # the type of the block that is open
-        self._thinking: list[str] = []  # of that block
-        self._is_signed = False  # that block
-        self._arguments: str | None = None  # the first letter of that block's, None where no piece came
+        self._block = ""  # the type of the open block
+        self._thinking: list[str] = []  # the reasoning in the open block
+        self._is_signed = False  # whether the open block is signed
+        self._arguments: str | None = None  # the first character of its arguments, None before a piece
         self._call = -1  # the index of the newest call
         self._usage: dict[str, Json] = {}
 
     def read(self, event: JsonObject) -> Fragment | None:
-        """Return what an event adds to the reply, None for nothing. Raises AnswerError for an error."""
+        """Return what an event adds to the reply; None for nothing. Raises AnswerError for an error event."""
         match event.get("type"):
             case "content_block_delta":
                 return self._delta(_dict(event.get("delta")))
@@ -91,7 +91,7 @@ class AnthropicEvents:
         return Fragment(calls=(CallFragment(self._call, arguments=piece),))
 
     def _thought(self, thinking: str, signature: str) -> Fragment | None:
-        """Return a piece of reasoning, and the whole block with its signature, which comes last and once."""
+        """Return a piece of reasoning; with the signature, which comes last, also return the whole block."""
         if thinking:
             self._thinking.append(thinking)
         if self._is_signed or not signature:
@@ -101,7 +101,7 @@ class AnthropicEvents:
         return Fragment(reasoning=thinking, thinking=(block,))
 
     def _stop(self) -> Fragment | None:
-        """Close the block; a call whose arguments came as nothing at all has none."""
+        """Close the block; a call that received only empty arguments gets an empty object."""
         is_bare = self._block in _CALLS and self._arguments == ""
         self._block = ""
         return Fragment(calls=(CallFragment(self._call, arguments="{}"),)) if is_bare else None
@@ -115,7 +115,7 @@ class AnthropicEvents:
         return None if merged is None else Fragment(usage=merged)
 
     def _merged(self, usage: Json) -> Usage | None:
-        """Return the usage so far: a later event repeats some of its figures, with what was added."""
+        """Return the usage so far; a later event repeats some figures, with additions."""
         if not isinstance(usage, dict):
             return None
         self._usage |= usage
@@ -123,7 +123,7 @@ class AnthropicEvents:
 
 
 def _usage(reported: JsonObject) -> Usage:
-    """Return usage in our form; that of a request which the server made of several is their sum."""
+    """Convert usage to our form; if the server split a request into several, add up their figures."""
     rounds: list[JsonObject] = [one for one in _list(reported.get("iterations")) if isinstance(one, dict)]
     parts = rounds or [reported]
     read = _sum(parts, "cache_read_input_tokens")
@@ -141,7 +141,7 @@ def _usage(reported: JsonObject) -> Usage:
 
 
 def _thought_tokens(parts: Iterable[JsonObject], default: int) -> int:
-    """Return the tokens of the reasoning, `default` where one part does not say them."""
+    """Return the reasoning tokens; `default` if any part does not report them."""
     details = [_dict(part.get("output_tokens_details")) for part in parts]
     is_said = all(one.get("thinking_tokens") is not None for one in details)
     return _sum(details, "thinking_tokens") if is_said else default

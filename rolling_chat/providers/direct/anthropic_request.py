@@ -1,8 +1,8 @@
-"""Make requests to Anthropic's messages endpoint as litellm makes them, without importing it.
+"""Build requests to Anthropic's messages endpoint exactly as litellm does, without importing it.
 
-A body is the very JSON that litellm sends, key by key in its order, so that a provider's prompt cache
-does not notice by which way a request went. What litellm would fetch, repair or look up in its table is not
-done a second time here: such a request has no body, and goes by litellm.
+The body is the same JSON as litellm's, with the same key order, so that the provider's prompt cache works for
+requests sent either way. Nothing that litellm would fetch, repair or look up in its table is reimplemented
+here: such a request gets no body and is sent by litellm.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rolling_chat.messages import Json, JsonObject
 _HOST = "https://api.anthropic.com"
 _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
-# a token of a subscription instead of a key, and what the endpoint wants to be told with one
+# the prefix of a subscription token, which replaces a key, and the beta header that it requires
 _SUBSCRIPTION = "sk-ant-oat"
 _SUBSCRIPTION_BETA = "oauth-2025-04-20"
 
@@ -26,8 +26,8 @@ _UNDERSTOOD = frozenset(
     {"model", "messages", "tools", "tool_choice", "reasoning_effort", "max_tokens", "api_base", "api_key"}
 )
 _TOOL_CHOICES = ("auto", "none")
-_COMPLETION_MODELS = frozenset({"claude-2", "claude-instant-1"})  # of another endpoint
-# Claudes that take a budget for thinking, as litellm's table has them
+_COMPLETION_MODELS = frozenset({"claude-2", "claude-instant-1"})  # these use another endpoint
+# Claude models that accept a thinking budget, according to litellm's table
 _BUDGETED = frozenset(
     {
         "claude-haiku-4-5", "claude-haiku-4-5-20251001",
@@ -35,7 +35,7 @@ _BUDGETED = frozenset(
         "claude-sonnet-4-5", "claude-sonnet-4-5-20250929",
     }
 )  # fmt: skip
-# Claudes that are told how hard to think, and find the budget themselves
+# Claude models that accept an effort level and choose the budget themselves
 _ADAPTIVE_BELOW_XHIGH = frozenset({"claude-opus-4-6", "claude-opus-4-6-20260205", "claude-sonnet-4-6"})
 _ADAPTIVE = _ADAPTIVE_BELOW_XHIGH | {
     "claude-fable-5", "claude-fable-5-1", "claude-haiku-5-5", "claude-mythos-5", "claude-mythos-5-1",
@@ -43,7 +43,7 @@ _ADAPTIVE = _ADAPTIVE_BELOW_XHIGH | {
     "claude-opus-5", "claude-opus-5-5", "claude-sonnet-5", "claude-sonnet-5-5",
 }  # fmt: skip
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
-_ANSWER_BESIDE_BUDGET = 4096  # tokens of output above the budget where no limit is given
+_ANSWER_BESIDE_BUDGET = 4096  # output tokens beyond the thinking budget, if no limit is given
 _EFFORTS = {
     "minimal": "low",
     "low": "low",
@@ -58,7 +58,7 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _PICTURE = re.compile(r"data:image/[a-z0-9.+-]+")
 _SCHEMA_KEYS = frozenset({"type", "properties", "additionalProperties", "required", "$defs", "strict"})
-_OLD_DEFINITIONS = frozenset({"definitions", "components"})  # litellm puts them where they are used
+_OLD_DEFINITIONS = frozenset({"definitions", "components"})  # litellm inlines these
 _DUMMY_TOOL: JsonObject = {
     "name": "dummy_tool",
     "input_schema": {"type": "object", "properties": {}},
@@ -69,11 +69,11 @@ _ANOTHER_PROVIDERS_THINKING = "litellm_encrypted_reasoning:"
 
 
 class _NotUnderstoodError(Exception):
-    """A part of a request of which it is not certain what litellm makes of it."""
+    """Raised for a part of a request whose conversion by litellm is not certain."""
 
 
 def anthropic_url(arguments: Mapping[str, Any]) -> str:
-    """Return the address that a request goes to."""
+    """Return the URL of a request."""
     base = str(arguments.get("api_base") or _HOST)
     return base if base.endswith(_PATH) else f"{base}{_PATH}"
 
@@ -97,10 +97,10 @@ def anthropic_headers(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def anthropic_body(arguments: Mapping[str, Any], *, output_limit: int = 0) -> JsonObject | None:
-    """Return the body that litellm sends for its `arguments`; None where that is not certain.
+    """Return the body that litellm would send for `arguments`; None if that is not certain.
 
-    `output_limit` is what the model can write at most by the catalog, 0 where that is unknown: Anthropic
-    wants a limit with every request. The parts of the arguments are shared with the body, and not changed.
+    `output_limit` is the model's output limit according to the catalog, 0 if unknown: Anthropic requires a
+    limit in every request. The body shares parts of the arguments; they are not modified.
     """
     try:
         return _body(arguments, output_limit)
@@ -118,7 +118,7 @@ def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
         raise _NotUnderstoodError
     options = _options(arguments, name)
     if "tools" not in options and any(message.get("tool_calls") is not None for message in messages):
-        options["tools"] = [_DUMMY_TOOL]  # without tools no calls are taken
+        options["tools"] = [_DUMMY_TOOL]  # without tools, calls are refused
     if start:
         system = list(_system(messages[0]))
         options |= {"system": system} if system else {}
@@ -130,9 +130,9 @@ def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
 
 
 def _name(arguments: Mapping[str, Any]) -> str:
-    """Return the name by which Anthropic has the model."""
+    """Return Anthropic's name of the model."""
     prefix, slash, name = _string(arguments.get("model")).partition("/")
-    if not slash:  # litellm looks the provider up by name and address
+    if not slash:  # litellm looks up the provider by name and address
         prefix, name = ("anthropic", prefix) if prefix in _BUDGETED | _ADAPTIVE else ("", "")
         prefix = "" if arguments.get("api_base") else prefix
     _string(arguments.get("api_base") or "")
@@ -158,7 +158,7 @@ def _options(arguments: Mapping[str, Any], name: str) -> dict[str, Json]:
 
 
 def _thinking(effort: Any, name: str, limit: int | None) -> dict[str, Json]:
-    """Return the options for an effort; there are none for a model that thinks as it likes."""
+    """Return the options for a reasoning effort; none if the model decides by itself."""
     if effort is None or _string(effort) == "none":
         return {}
     if name in _BUDGETED and effort in _BUDGETS:
@@ -190,7 +190,7 @@ def _tool(tool: JsonObject) -> JsonObject:
     _allow(function, "name", "description", "parameters", "strict")
     name, description = _string(function.get("name")), function.get("description")
     if not _TOOL_NAME.fullmatch(name):
-        raise _NotUnderstoodError  # litellm sends it by another name
+        raise _NotUnderstoodError  # litellm renames it
     converted = {"name": name, "input_schema": _schema(function.get("parameters")), "type": "custom"}
     if description is not None:
         converted["description"] = description
@@ -198,7 +198,7 @@ def _tool(tool: JsonObject) -> JsonObject:
 
 
 def _schema(parameters: Any) -> JsonObject:
-    """Return the schema of a tool's arguments: an object, with the keys that Anthropic takes."""
+    """Return the schema of a tool's arguments: an object, with the keys that Anthropic accepts."""
     if parameters is not None and not isinstance(parameters, dict):
         raise _NotUnderstoodError
     schema = dict(parameters or {})
@@ -220,7 +220,7 @@ def _system(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the conversation with messages of one role in a row made one; results are the user's."""
+    """Return the conversation with consecutive messages of one role merged; results belong to the user."""
     merged: list[JsonObject] = []
     for is_assistant, run in groupby(messages, lambda message: message.get("role") == "assistant"):
         blocks = _replies if is_assistant else _prompts
@@ -233,12 +233,12 @@ def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _stripped(block: JsonObject) -> JsonObject:
-    """Return a block of the last reply without the whitespace at its end, which is refused there."""
+    """Return a block of the last reply without trailing white space, which Anthropic refuses there."""
     return {**block, "text": block["text"].rstrip()} if block["type"] == "text" else block
 
 
 def _prompts(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the blocks of what the user said and of results."""
+    """Yield the blocks of user messages and tool results."""
     for message in messages:
         match message.get("role"):
             case "tool":
@@ -271,7 +271,7 @@ def _result(message: JsonObject) -> JsonObject:
 
 
 def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the blocks of replies in a row; of calls with one id only the first is sent."""
+    """Yield the blocks of consecutive replies; of several calls with one id, only the first is sent."""
     ids: set[str] = set()
     for message in messages:
         _allow(message, "role", "content", "name", "tool_calls", "thinking_blocks", "reasoning_content")
@@ -284,7 +284,7 @@ def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _is_signed(block: JsonObject) -> bool:
-    """Return whether a block of thinking can go back: signed, and by Anthropic."""
+    """Return whether a thinking block can be sent back: it must be signed, and by Anthropic."""
     match block.get("type"):
         case "thinking":
             sign = block.get("signature")
@@ -313,7 +313,7 @@ def _call(call: JsonObject) -> JsonObject:
     try:
         value = read_json(arguments) if arguments.strip() else {}
     except ValueError:
-        raise _NotUnderstoodError from None  # litellm repairs some, and refuses the others
+        raise _NotUnderstoodError from None  # litellm repairs some and refuses others
     return {
         "type": "tool_use",
         "id": _id(call.get("id")),
@@ -327,7 +327,7 @@ def _id(value: Any) -> str:
 
 
 def _text(part: JsonObject, *, blank: str = "") -> JsonObject:
-    """Return a part of text as a block; `blank` stands for one without any words."""
+    """Return a text part as a block; `blank` replaces blank text."""
     _allow(part, "type", "text", "cache_control")
     text = _string(part.get("text"))
     if part.get("type") != "text":
@@ -336,7 +336,7 @@ def _text(part: JsonObject, *, blank: str = "") -> JsonObject:
 
 
 def _picture(part: JsonObject) -> JsonObject:
-    """Return a picture as a block: one within the message, or the address of one."""
+    """Return a picture as a block: embedded data, or a URL."""
     _allow(part, "type", "image_url", "cache_control")
     picture = part.get("image_url")
     if isinstance(picture, dict):
@@ -347,13 +347,13 @@ def _picture(part: JsonObject) -> JsonObject:
         return _marked({"type": "image", "source": {"type": "url", "url": address}}, part)
     head, found, data = address.partition(";base64,")
     if not found or not _PICTURE.fullmatch(head) or ";" in data or "data:" in data:
-        raise _NotUnderstoodError  # litellm fetches what is elsewhere, and refuses the rest
+        raise _NotUnderstoodError  # litellm fetches other addresses, and refuses the rest
     source = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
     return _marked({"type": "image", "source": source}, part)
 
 
 def _marked(block: dict[str, Json], original: JsonObject) -> JsonObject:
-    """Return the block with the cache mark of what it was made from, if it has one."""
+    """Return the block with the cache mark of its original, if any."""
     mark = original.get("cache_control")
     if mark is None:
         return block
@@ -385,6 +385,6 @@ def _string(value: Any) -> str:
 
 
 def _allow(holder: JsonObject, *keys: str) -> None:
-    """Raise for any other key: what litellm makes of it is not known here."""
+    """Raise for any other key: it is not known how litellm converts it."""
     if not holder.keys() <= set(keys):
         raise _NotUnderstoodError

@@ -1,4 +1,4 @@
-"""Which requests take the direct way, and in which form."""
+"""Decide which requests are sent directly, and in which API format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rolling_chat.providers.direct.openai_request import openai_body, openai_hea
 from rolling_chat.providers.fragments import Fragment
 from rolling_chat.providers.model_ref import ModelRef
 
-# variables by which litellm connects, or makes requests, in another way than by itself
+# variables that change how litellm connects or builds requests
 _LITELLM_SETTINGS = re.compile(
     r"SSL_(?:VERIFY|CERTIFICATE|SECURITY_LEVEL|ECDH_CURVE)|DEFAULT_MAX_TOKENS"
     r"|DEFAULT_REASONING_EFFORT_\w+|LITELLM_ANTHROPIC_DISABLE_URL_SUFFIX"
@@ -27,7 +27,7 @@ _LITELLM_SETTINGS = re.compile(
 
 
 class EventReader(Protocol):
-    """Reads the events of one stream, each decoded from JSON."""
+    """A reader for the events of one stream, each decoded from JSON."""
 
     def read(self, event: JsonObject) -> Fragment | None:
         """Return what an event adds to the reply. Raises AnswerError for one that reports an error."""
@@ -36,7 +36,7 @@ class EventReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A request as it goes over the wire, and what reads its answer."""
+    """A request as it is sent, and the reader for its answer."""
 
     url: str
     headers: Mapping[str, str]
@@ -45,7 +45,7 @@ class DirectRequest:
 
 
 def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> DirectRequest | None:
-    """Return the request that litellm would send for its `arguments`; None where it has to go by litellm."""
+    """Return the request that litellm would send for `arguments`; None if litellm must send it."""
     if any(value and _LITELLM_SETTINGS.fullmatch(name) for name, value in environ.items()):
         return None
     if ModelRef.parse(arguments["model"]).provider == "anthropic":
@@ -60,5 +60,5 @@ def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def _is_plain_address(url: str) -> bool:
-    """Return whether a request can go to `url` as it is; one with a query or fragment litellm takes apart."""
+    """Return whether a request can be sent to `url` unchanged; litellm rewrites queries and fragments."""
     return url.startswith(("http://", "https://")) and not {"?", "#"} & set(url)

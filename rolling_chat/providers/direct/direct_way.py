@@ -1,6 +1,6 @@
-"""The direct way: one HTTP request, its answer read event by event.
+"""Send a request directly by HTTP and read its answer event by event.
 
-httpx is imported at the first use, in a thread.
+httpx is imported on first use, in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.providers.direct")
 
 _DONE = "[DONE]"
-_REST_SECONDS = 0.1  # for the end of an answer whose last event has come: a server sends both at once
+_REST_SECONDS = 0.1  # to wait for the end of an answer after its last event; servers send both at once
 _HEADERS = {
     "accept": "text/event-stream, application/json",
     "content-type": "application/json",
@@ -46,15 +46,15 @@ _NO_SOCKS = (
 
 
 class DirectWay:
-    """Sends requests by httpx, with connections that are kept for the next one. `timeout` is in seconds."""
+    """Sends requests with httpx and keeps connections open for later ones; `timeout` is in seconds."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._client: httpx.AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None  # the one that the client's connections belong to
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop that owns the client's connections
 
     async def load(self) -> None:
-        """Import what sending needs, and read the certificates, in a thread."""
+        """Import what sending requires, and load the certificates, in a thread."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._client, self._loop = None, loop
@@ -69,7 +69,7 @@ class DirectWay:
             await client.aclose()
 
     async def fragments(self, request: DirectRequest) -> AsyncGenerator[Fragment, None]:
-        """Send a request; yield its reply. Raises AnswerError, ProviderError, and what httpx raises."""
+        """Send a request and yield its reply. Raises AnswerError, ProviderError, and httpx's errors."""
         await self.load()
         assert self._client is not None
         body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -107,9 +107,9 @@ class DirectWay:
 
 
 class _Answer:
-    """Turns the bytes of an answer into fragments.
+    """Converts the bytes of an answer to fragments.
 
-    `is_over`: nothing that still comes counts; `has_ended`: the server said that the reply is complete.
+    `is_over` means that the rest is ignored; `has_ended` means that the server marked the reply as complete.
     """
 
     def __init__(self, reader: EventReader) -> None:
@@ -119,11 +119,11 @@ class _Answer:
         self.has_ended = False
 
     def add(self, piece: bytes) -> Iterator[Fragment]:
-        """Yield what the events that end in `piece` add to the reply."""
+        """Yield what the events completed by `piece` add to the reply."""
         return self._read(self._events.add(piece))
 
     def end(self) -> Iterator[Fragment]:
-        """Yield what the event that the answer stopped in adds to the reply."""
+        """Yield what an unfinished last event adds to the reply."""
         return self._read(self._events.end())
 
     def _read(self, events: Iterable[str]) -> Iterator[Fragment]:
@@ -132,11 +132,11 @@ class _Answer:
                 self.is_over = self.has_ended = True
                 yield Fragment(has_ended=True)
                 return
-            if not data.strip():  # some keep a connection busy with these
+            if not data.strip():  # some servers send these as keep-alives
                 continue
             try:
                 event = json.loads(data)
-            except (ValueError, RecursionError) as error:  # a gap: what follows it would not fit
+            except (ValueError, RecursionError) as error:  # a gap: later events would not fit
                 _log.info("an event that is no JSON: %s", error)
                 self.is_over = True
                 return
@@ -146,7 +146,7 @@ class _Answer:
 
 
 async def _fragments(pieces: AsyncIterator[bytes], answer: _Answer) -> AsyncGenerator[Fragment, None]:
-    """Yield what each event adds; a connection that breaks behind the end of the reply takes nothing away."""
+    """Yield what each event adds; a connection that breaks after the end of the reply is not an error."""
     http = importlib.import_module("httpx")
     try:
         async for piece in pieces:
@@ -164,7 +164,7 @@ async def _fragments(pieces: AsyncIterator[bytes], answer: _Answer) -> AsyncGene
 
 
 async def _use_up(pieces: AsyncIterator[bytes]) -> None:
-    """Read to the end of the answer, so that its connection can be kept; a server that goes on loses it."""
+    """Read the rest of the answer so that its connection can be reused, unless the server keeps sending."""
     with contextlib.suppress(TimeoutError, ProviderError):
         async with asyncio.timeout(_REST_SECONDS):
             async for _piece in pieces:
@@ -172,7 +172,7 @@ async def _use_up(pieces: AsyncIterator[bytes]) -> None:
 
 
 def _certificates() -> ssl.SSLContext | bool:
-    """Return what servers are checked by: for a file that is not there the usual ones, as litellm does."""
+    """Return the certificates for verifying servers; the default ones if the named file is missing."""
     named = os.environ.get("SSL_CERT_FILE")
     if not named or Path(named).exists():
         return True  # httpx reads the variable

@@ -1,4 +1,4 @@
-"""Errors that a server answers with."""
+"""Errors in the answers of servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from rolling_chat.messages import Json
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-# as number and as text: servers write both, and codes of their own as well
+# keyed by number and by text, because servers send both, along with codes of their own
 _STATUSES: Mapping[int | str, int] = {
     **{status: status for status in range(100, 600)},
     **{str(status): status for status in range(100, 600)},
@@ -17,10 +17,10 @@ _STATUSES: Mapping[int | str, int] = {
 
 
 class AnswerError(Exception):
-    """A server's refusal: its status, what it said, and the headers that came with it.
+    """A refusal by the server: its status, message and headers.
 
-    `status_code` is None for one in the middle of a stream that names none; `body` is the event that it came
-    in, where `message` is only a part of that.
+    `status_code` is None for an error in the middle of a stream that names none. `body` is the whole event if
+    `message` is only a part of it.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class AnswerError(Exception):
 
 
 def error_in_stream(error: Json) -> AnswerError:
-    """Return the error for what stands below `error` in an event of a stream."""
+    """Return the error for the value of `error` in an event of a stream."""
     code = error.get("code") if isinstance(error, dict) else None
     status = _STATUSES.get(code) if isinstance(code, int | str) else None
     text = error if isinstance(error, str) else json.dumps({"error": error}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The events of OpenAI's chat completions, as fragments of a reply."""
+"""Parse the events of OpenAI's chat completions into fragments of a reply."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.whole_answers import token_count
 
 _NOTHING = Fragment()
-# what servers say besides OpenAI's "length"; any other reason is no cut
+# synonyms of OpenAI's "length"; any other reason is not a cut
 _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
 
 
 class OpenAIEvents:
-    """Reads the events of one stream. Only the first choice counts: there is never asked for more."""
+    """Reads the events of one stream; only the first choice counts, because no request asks for more."""
 
     def read(self, event: JsonObject) -> Fragment:
         """Return what an event adds to the reply. Raises AnswerError for one that reports an error."""
@@ -55,7 +55,7 @@ def _call(call: JsonObject) -> CallFragment:
 
 
 def _usage(reported: Json) -> Usage | None:
-    """Return the reported figures; OpenAI's names, those of Anthropic behind a proxy, and DeepSeek's."""
+    """Return the reported usage under the names of OpenAI, of Anthropic behind a proxy, or of DeepSeek."""
     if not isinstance(reported, dict):
         return None
     prompt, completion = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")

@@ -1,7 +1,7 @@
-"""Requests in the form of OpenAI's chat completions, for OpenAI and the servers that speak it.
+"""Build requests in the format of OpenAI's chat completions, for OpenAI and compatible servers.
 
-What is sent is what litellm would send: a test compares the two. A request that litellm would change in a
-way that is not known here goes by litellm.
+The request is the same that litellm would send; a test compares the two. A request that litellm would change
+in an unknown way is sent by litellm.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rolling_chat.providers.model_ref import ModelRef
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A provider that takes OpenAI's form as it is.
+    """A provider that accepts OpenAI's format as it is.
 
-    `base` is its own address, empty where the user gives one; `key` the variable of its key that litellm
-    reads besides those of `KNOWN_PROVIDERS`; `text_only`: litellm changes messages with parts;
-    `needs_key`: without one litellm says what is missing; `is_openai`: it is OpenAI, or what users put before
-    it, and is told the account's organization and project, which are nobody else's business.
+    `base` is its default address, empty if the user must give one. `key` is a variable for its key that
+    litellm reads besides those in `KNOWN_PROVIDERS`. `text_only` means that litellm rewrites messages with
+    parts. `needs_key` means that litellm reports a missing key. `is_openai` marks OpenAI and proxies in front
+    of it, which alone receive the account's organization and project.
     """
 
     base: str = ""
@@ -49,20 +49,20 @@ _SERVERS: Mapping[str, _Server] = {
     "together_ai": _Server("https://api.together.ai/v1"),
     "novita": _Server("https://api.novita.ai/v3/openai"),
 }
-# OpenAI's reasoning models have rules of their own, by name; the newest are served by another interface
+# names of OpenAI's reasoning models, which have their own rules; the newest use another API
 _REASONING_NAME = re.compile(
     r"(?:^|/)(?:gpt-?(?:[5-9]|\d\d)|o\d|responses/|codex|computer-use)", re.IGNORECASE
 )
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"})
-# of the arguments that a request may have; `api_base` and `api_key` say where it goes
+# the arguments that are copied into the body; `api_base` and `api_key` determine where it is sent
 _SENT = ("tools", "tool_choice", "max_tokens", "prompt_cache_key")
 _ARGUMENTS = frozenset({"model", "messages", "api_base", "api_key", *_SENT})
-# below a tool's parameters litellm rewrites these for some servers
+# schema keywords that litellm rewrites for some servers
 _REWRITTEN = frozenset({"oneOf", "anyOf", "allOf", "enum", "const", "not"})
 
 
 def openai_url(arguments: Mapping[str, Any]) -> str:
-    """Return where a request of these arguments goes in OpenAI's form; empty if that is not known."""
+    """Return the URL of a request in OpenAI's format; empty if it is not known."""
     server = _SERVERS.get(ModelRef.parse(arguments["model"]).provider)
     base = str(arguments.get("api_base") or (server.base if server else ""))
     if server is None or not base:
@@ -71,7 +71,7 @@ def openai_url(arguments: Mapping[str, Any]) -> str:
 
 
 def openai_headers(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the headers that say who asks; None where a key is missing."""
+    """Return the authentication headers; None if a key is missing."""
     server = _SERVERS[ModelRef.parse(arguments["model"]).provider]
     key = arguments.get("api_key") or environ.get(server.key, "").strip()
     if server.needs_key and not key:
@@ -86,7 +86,7 @@ def openai_headers(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
-    """Return the body of a request of these arguments; None where litellm would make another of it."""
+    """Return the body of a request; None if litellm would send a different one."""
     ref = ModelRef.parse(arguments["model"])
     server = _SERVERS[ref.provider]
     if _REASONING_NAME.search(ref.name) or not _ARGUMENTS.issuperset(arguments):
@@ -98,7 +98,7 @@ def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
     sent = {name: arguments[name] for name in _SENT if name in arguments}
     return {
         "model": ref.name,
-        # an assistant's calls may come without content: then litellm leaves the field out
+        # a message with calls may have no content: litellm then leaves the field out
         "messages": [
             {name: value for name, value in message.items() if value is not None}
             for message in arguments["messages"]
@@ -111,7 +111,7 @@ def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
 
 
 def _is_plain(message: JsonObject, *, text_only: bool) -> bool:
-    """Return whether a message goes as it is: no marks, no parts but a user's text and pictures."""
+    """Return whether a message is sent unchanged: no cache marks, no parts but a user's text and pictures."""
     if not _KNOWN_FIELDS.issuperset(message):
         return False
     content = message.get("content")
@@ -130,7 +130,7 @@ def _is_plain_part(part: JsonObject) -> bool:
 
 
 def _is_plain_tool(tool: JsonObject) -> bool:
-    """Return whether a tool goes as it is: no marks, and no schema that litellm rewrites for a server."""
+    """Return whether a tool is sent unchanged: no cache marks, and no schema that litellm rewrites."""
     if set(tool) != {"type", "function"}:
         return False
     parameters = tool["function"].get("parameters") or {}
@@ -138,7 +138,7 @@ def _is_plain_tool(tool: JsonObject) -> bool:
 
 
 def _has_pattern(schema: Json) -> bool:
-    """Return whether a schema has a regular expression; a property may be named `pattern` as well."""
+    """Return whether a schema contains a regular expression; a property may also be named `pattern`."""
     match schema:
         case {"pattern": str()}:
             return True

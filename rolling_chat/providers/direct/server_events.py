@@ -1,4 +1,4 @@
-"""Server-sent events: the data of each, from bytes that come in any pieces."""
+"""Decode server-sent events from bytes that arrive in arbitrary chunks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 
 class ServerEvents:
-    r"""Splits a stream into events; give it the bytes as they come.
+    r"""Splits a stream of bytes into events.
 
-    By the HTML standard: lines end with \n, \r or \r\n; an empty line ends an event; of its fields only
-    `data` matters here. What is no UTF-8 becomes U+FFFD.
+    According to the HTML standard, lines end with \n, \r or \r\n, and an empty line ends an event. Only the
+    `data` field is used here. Invalid UTF-8 becomes U+FFFD.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class ServerEvents:
         self._data: list[bytes] = []
 
     def add(self, piece: bytes) -> Iterator[str]:
-        """Yield the data of the events that end in `piece`."""
+        """Yield the data of the events completed by `piece`."""
         lines = (self._rest + piece if self._rest else piece).splitlines(keepends=True)
         self._rest = b""
         if lines and not lines[-1].endswith(b"\n"):  # a \r may be half of a line end
@@ -26,7 +26,7 @@ class ServerEvents:
             yield from self._take(line.rstrip(b"\r\n"))
 
     def end(self) -> Iterator[str]:
-        """Yield the data of an event that the stream ended in."""
+        """Yield the data of an event that the end of the stream completes."""
         rest, self._rest = self._rest, b""
         if rest:
             yield from self._take(rest.rstrip(b"\r"))

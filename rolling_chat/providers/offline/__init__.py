@@ -1,8 +1,7 @@
-"""The offline model `demo/offline`: no language model, but good for trying everything else.
+"""The offline model `demo/offline`: not a language model, but enough to try everything else.
 
-It answers from nothing but the wire form of the prompt that it was sent, so what has left the window is
-really gone for it. litellm is not needed for it. Only its name and window are known here; `offline_provider`
-comes with the first request.
+It answers only from the wire form of the prompt, so it really forgets what left the window. It does not need
+litellm. Only its name and window are defined here; `offline_provider` is imported with the first request.
 """
 
 from rolling_chat.providers.offline.window import OFFLINE_MODEL, offline_window

@@ -1,4 +1,4 @@
-"""What the offline model says about the files that are attached to a message."""
+"""Answer messages with attached files as the offline model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """A file in a message: its name, how long it is, and its text; None for a picture."""
+    """A file in a message: its name, a note on its length, and its text; None for a picture."""
 
     name: str
     note: str
@@ -28,7 +28,7 @@ class AttachedFile:
 
 
 def split_attached(message: str) -> tuple[str, tuple[AttachedFile, ...]]:
-    """Return the words of a message, and the files attached below them: those give no orders."""
+    """Split a message into its words and the files attached below them, which contain no orders."""
     texts = list(_ATTACHED.finditer(message))
     within = [one.span() for one in texts]
     pictures = (one for one in _PICTURE.finditer(message) if not _is_in(one.start(), within))
@@ -40,7 +40,7 @@ def split_attached(message: str) -> tuple[str, tuple[AttachedFile, ...]]:
 
 
 def describe_attached(words: str, files: Sequence[AttachedFile]) -> str:
-    """Answer a message about its files: the lines that its words are about, else how each file begins."""
+    """Answer a message about its files with lines that match its words, or with each file's beginning."""
     return "\n\n".join(_describe(words, file) for file in files)
 
 

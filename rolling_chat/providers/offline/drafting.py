@@ -1,4 +1,4 @@
-"""Drafting an AGENTS.md, as the offline model does it: from the names of the files in the folder."""
+"""Draft an AGENTS.md as the offline model, from the names of the files in the folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _COMMANDS = {
 
 
 def orders_a_draft(text: str) -> bool:
-    """Return whether a user's message orders an AGENTS.md."""
+    """Return whether a user's message asks for an AGENTS.md."""
     return _ORDER.match(text) is not None
 
 
 def next_step(results: Sequence[str]) -> Order | None:
-    """Return what to do after these results: list the folder, read what is there, write; None when done."""
+    """Return the next step after these results: list the folder, read files, write; None when done."""
     if not results:
         return Order("list", path=".")
     names = results[0].splitlines()

@@ -1,4 +1,4 @@
-"""An extractive summary: the sentences that say what was asked, decided and found, word for word."""
+"""Extract a summary: the sentences about requests, decisions and findings, word for word."""
 
 from __future__ import annotations
 
@@ -22,22 +22,20 @@ _EMPTY_TALK = re.compile(
 _MARKED = re.compile(r"^<(?:summary|messages)>\n(.*?)\n</(?:summary|messages)>$", re.DOTALL | re.MULTILINE)
 _WHO = re.compile(r"^(?:User|Assistant|Result): ", re.MULTILINE)
 _NO_STATEMENT = re.compile(r"\[(?:called|result masked) .*\]|.*\?")
-# What a summary may take: 400 words, 800 tokens at most.
+# The most tokens of a summary: 400 words, 800 tokens at most.
 _SUMMARY_TOKENS = 700
 _FRONT_CHARS = 600
 
 
 def asks_for_summary(system: str) -> bool:
-    """Say whether a system message makes its reader a summarizer. A summary that it carries does not."""
+    """Return whether a system message asks for a summary. A summary that it contains does not count."""
     return _ASKS.search(system[:_FRONT_CHARS]) is not None
 
 
 def marked_texts(asked: str) -> list[str]:
-    """Return the texts between the markers of a request for a summary, the old summary first.
+    """Return the texts between the markers of a summary request, the old summary first.
 
-    Empty if it is not such a request.
-
-    Who said it, what was called, what was asked and that a result is masked are left out.
+    Empty if it is not such a request. Speaker labels, calls, questions and masks of results are left out.
     """
     if not asks_for_summary(asked):
         return []
@@ -49,7 +47,7 @@ def marked_texts(asked: str) -> list[str]:
 
 
 def extract_summary(texts: Sequence[str]) -> str:
-    """Write a bulleted summary of `texts` in their own sentences; the newest get the room."""
+    """Write a bulleted summary from sentences of `texts`; if room is short, the newest are kept."""
     lines: list[str] = []
     for text in texts:
         for sentence in split_sentences(text):

@@ -1,4 +1,4 @@
-"""Finding the sentences of a prompt that best match a question, by its rarer words."""
+"""Find the sentences of a prompt that best match a question, by its rarer words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
-_LONGEST_SENTENCE = 400  # characters; longer lines are cut, for a minified file is one sentence
+_LONGEST_SENTENCE = 400  # characters; longer lines are cut, because a minified file is one sentence
 _STOP_WORDS_TEXT = """
     a about after all also am an and any are as at be because been before but by can could did do does for
     from give had has have he her him his how i if in into is it its just know let like many me mine more
@@ -23,7 +23,7 @@ _STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence or line of the prompt, and its index from the start."""
+    """A sentence or line of the prompt, and its index."""
 
     text: str
     place: int
@@ -31,18 +31,18 @@ class Sentence:
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of `text` that carry meaning, in lower case and without a plural's s."""
+    """Return the words of `text` that carry meaning, in lower case and without a plural s."""
     return [_stem(word) for word in map(str.lower, _WORD.findall(text)) if word not in _STOP_WORDS]
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences and lines of `text`, none empty, none endless."""
+    """Return the sentences and lines of `text`, without empty ones, limited in length."""
     pieces = (piece.strip() for piece in _ENDS.split(text))
     return [piece[:_LONGEST_SENTENCE] for piece in pieces if piece]
 
 
 def read_sentences(texts: Iterable[str]) -> list[Sentence]:
-    """Return every sentence of `texts` in order, each text alone once."""
+    """Return every sentence of `texts` in order, without duplicates."""
     found: list[Sentence] = []
     seen: set[str] = set()
     for text in texts:
@@ -56,16 +56,16 @@ def read_sentences(texts: Iterable[str]) -> list[Sentence]:
 def best_matches(
     question: str, sentences: Sequence[Sentence], most: int = 3, *, least: float = 0.5
 ) -> list[Sentence]:
-    """Return the sentences that hold enough of the question's rarer words, in the order of the prompt.
+    """Return the sentences that contain enough of the question's rarer words, in the order of the prompt.
 
-    Enough is `least` of the question's weight, where a word weighs more the fewer sentences have it.
-    Among equals the newer one wins: facts are corrected later, not earlier.
+    Enough is `least`, a share of the question's weight; a word weighs more if fewer sentences have it. Among
+    equals, the newer one wins, because later statements correct earlier ones.
     """
     wanted = set(content_words(question))
     if not wanted:
         return []
     holders = Counter(word for sentence in sentences for word in sentence.words & wanted)
-    # a word that stands nowhere says no more than one that stands in a single sentence
+    # a word that occurs nowhere counts no more than one that occurs in a single sentence
     weight = {word: math.log(1 + len(sentences) / max(1, holders[word])) for word in wanted}
     total = sum(weight.values())
     scored = [

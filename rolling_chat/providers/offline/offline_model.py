@@ -1,4 +1,4 @@
-"""What the offline model says: a pure function of the prompt it was sent."""
+"""Compute the offline model's reply, a pure function of its prompt."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _AS_TEXT = re.compile(r"\b(?:write|make) (?:your|the) (?:tool )?calls? as text[:
 _MAX_LINES = 20
 _RECALL_ID = re.compile(r"^r[1-9]\d*\b", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"^\s*\d+[:-] ", re.MULTILINE)
-# the share of a question's weight that a sentence must hold to be an answer
+# the share of a question's weight that a sentence must contain to count as an answer
 _LIKELY, _SURE = 0.5, 0.9
 
-# Which tool does what, by words of its name; and which of its arguments takes what, best first.
+# For each action, the words that identify its tool; for each value, the names of its argument. Best first.
 _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "list": ("list_files", "list", "ls", "glob"),
     "read": ("read_file", "read", "cat"),
@@ -70,7 +70,7 @@ _QUERY_NAMES = ("query", "search", "text", "pattern", "grep", "q")
 
 @dataclass(frozen=True, slots=True)
 class OfflineReply:
-    """A text, or tool calls."""
+    """A text or tool calls."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -79,9 +79,9 @@ class OfflineReply:
 def reply_to(
     messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), *, may_call: bool = True
 ) -> OfflineReply:
-    """Answer a prompt in OpenAI's format from nothing but its own text.
+    """Answer a prompt in OpenAI's format using only its own text.
 
-    `may_call` False is `tool_choice="none"`: it answers from what is there.
+    With `may_call` False, as for `tool_choice="none"`, it answers from the results it already has.
     """
     conversation = [Message.from_dict(message) for message in messages]
     system = "\n".join(message.text for message in conversation if message.role == "system")
@@ -116,7 +116,7 @@ def reply_to(
 
 
 def _turn_start(messages: Sequence[Message]) -> int:
-    """Return the index of the newest request; what the user said right below results belongs to its turn."""
+    """Return the index of the newest request; a user message directly below results belongs to their turn."""
     for index in range(len(messages) - 1, 0, -1):
         if messages[index].role == "user" and messages[index - 1].role not in {"tool", "user"}:
             return index
@@ -124,7 +124,7 @@ def _turn_start(messages: Sequence[Message]) -> int:
 
 
 def _draft(turn: Sequence[Message], offered: Mapping[str, JsonObject]) -> OfflineReply:
-    """Return the next call of a draft of AGENTS.md, or what became of it."""
+    """Return the next call for drafting AGENTS.md, or the outcome."""
     results = [message.text for message in turn if message.role == "tool"]
     order = next_step(results)
     call = _call_for(order, offered, f"draft_{len(results)}") if order is not None else None
@@ -136,7 +136,7 @@ def _draft(turn: Sequence[Message], offered: Mapping[str, JsonObject]) -> Offlin
 def _next_calls(
     steps: Sequence[tuple[Order, ...]], turn: Sequence[Message], offered: Mapping[str, JsonObject]
 ) -> tuple[ToolCall, ...]:
-    """Return the calls of the first step that was not yet taken in this turn."""
+    """Return the calls of the first step that was not yet executed in this turn."""
     taken = sum(1 for message in turn if message.tool_calls)
     if taken >= len(steps) or (turn and turn[-1].role == "assistant"):
         return ()
@@ -145,7 +145,7 @@ def _next_calls(
 
 
 def as_text(calls: Sequence[ToolCall]) -> str:
-    """Return calls as small local models write them."""
+    """Format calls as text, as small local models do."""
     written = (f'{{"name": "{call.name}", "arguments": {call.arguments}}}' for call in calls)
     return "\n".join(["I call a tool.\n", *(f"```json\n{text}\n```" for text in written)])
 
@@ -195,7 +195,7 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
 
 
 def _further(order: Order) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """Yield the arguments that are true, and the tools of a task, by the names that they may have."""
+    """Yield the flags of an order and the tools of a task, with their possible argument names."""
     if order.every:
         yield ("all", "end"), True
     if order.background:
@@ -224,7 +224,7 @@ def _answer(
         if sentence.text not in _OWN_SENTENCES
     ]
     can_recall = "recall" in offered
-    # half of what was asked for will do only where nothing better can be looked up
+    # a partial match is enough only if recall cannot find a better one
     found = best_matches(question, sentences, least=_SURE if can_recall and not results else _LIKELY)
     if found:
         return OfflineReply(_as_lines([sentence.text for sentence in found]))
@@ -234,7 +234,7 @@ def _answer(
 
 
 def _recall(question: str, results: Sequence[str], properties: Mapping[str, Json]) -> ToolCall | None:
-    """First a search for the question's words; then, where that said too little, the first that it named."""
+    """Return a call that searches for the question's words, or next, one that reads the first match."""
     arguments: dict[str, Json] = {}
     if not results:
         _put(arguments, properties, _QUERY_NAMES, " ".join(content_words(question)) or question)
@@ -248,12 +248,12 @@ def _recall(question: str, results: Sequence[str], properties: Mapping[str, Json
 
 
 def _bare(results: Sequence[str]) -> Iterator[str]:
-    """Yield what tools brought, without the numbers before its lines."""
+    """Yield tool results without line numbers."""
     yield from (_LINE_NUMBER.sub("", result) for result in results)
 
 
 def _told(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield what the messages say."""
+    """Yield the statements in the messages."""
     for message in messages:
         if message.role == "user":
             yield from _statements(message.text)
@@ -262,14 +262,13 @@ def _told(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """Yield what a user's message tells. Its questions are left out: they match themselves best and answer
-    nothing."""
+    """Yield the statements in a user's message, without questions, which would only match themselves."""
     questions = set(read_questions(text))
     yield from (sentence for sentence in split_sentences(text) if sentence not in questions)
 
 
 def _report(steps: Sequence[tuple[Order, ...]], results: Sequence[str]) -> str:
-    """Return what the tools brought, result by result under its order, at most some lines of each."""
+    """Format the results, each under its order, with a limited number of lines."""
     orders = [order for step in steps for order in step]
     parts = [
         _report_one(order, result) for order, result in zip(orders, results[-len(orders) :], strict=False)
@@ -307,7 +306,7 @@ def _report_one(order: Order, result: str) -> str:
 
 
 def _asks_for_lines_only(question: str) -> bool:
-    """Say whether what follows a file's name asks for lines of it and for nothing in it."""
+    """Return whether the words after a file's name ask only for lines, not for something in it."""
     return not set(content_words(re.sub(r"\d+", "", question))) - {"line"}
 
 
@@ -324,7 +323,7 @@ def _properties(function: JsonObject) -> Mapping[str, Json]:
 def _put(
     arguments: dict[str, Json], properties: Mapping[str, Json], names: Sequence[str], value: Json
 ) -> None:
-    """Set the first of `names` that the tool has."""
+    """Set the first of `names` that the tool has as a parameter."""
     name = next((name for name in names if name in properties and name not in arguments), None)
     if name is not None:
         arguments[name] = value

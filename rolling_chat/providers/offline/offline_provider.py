@@ -1,4 +1,4 @@
-"""Stream the offline model's answers, within this process and without litellm."""
+"""Stream the offline model's answers within this process, without litellm."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from rolling_chat.providers.protocol import (
 )
 from rolling_chat.providers.wire import made_by, to_wire
 
-DELAY_VARIABLE = "ROLLING_CHAT_OFFLINE_DELAY"  # milliseconds a chunk
+DELAY_VARIABLE = "ROLLING_CHAT_OFFLINE_DELAY"  # milliseconds per chunk
 _DEFAULT_DELAY = 8.0
 _PIECE = re.compile(r"\S+\s*|\s+")
-_CALL_FRAMING = 8  # tokens, as the pipeline counts a call
+_CALL_FRAMING = 8  # tokens, as in the pipeline's count of a call
 
 
 async def stream_offline(
     request: Request, messages: Sequence[JsonObject], tools: Sequence[dict[str, Json]]
 ) -> AsyncGenerator[Delta, None]:
-    """Answer `request`, given in its wire form: the text word by word, or the calls in two pieces each.
+    """Answer `request`, given in its wire form: text word by word, or each call in two pieces.
 
-    Raises ProviderError for a prompt over the window, or for a window that the model cannot have.
+    Raises ProviderError for a prompt that exceeds the window, or for an invalid window size in the model's
+    name.
     """
     prompt_tokens = await asyncio.to_thread(count_prompt, messages, tools)
     room = _room(request, prompt_tokens)
-    if request.text_tools:  # it reads calls and results as they were, and writes calls as it is told
+    if request.text_tools:  # it reads calls and results in their original form, and writes calls as text
         messages = to_wire(replace(request, text_tools=False), marks=False)
         tools = list(request.tools)
     reply = await asyncio.to_thread(reply_to, messages, tools, may_call=request.tool_choice != "none")
@@ -98,7 +99,7 @@ def _tokens_of_calls(reply: OfflineReply) -> int:
 
 
 def _delay() -> float:
-    """Return the seconds between chunks, so that streaming can be seen; 0 still lets the event loop run."""
+    """Return the seconds between chunks, which make streaming visible; 0 still yields to the event loop."""
     try:
         return max(0.0, float(os.environ.get(DELAY_VARIABLE, _DEFAULT_DELAY))) / 1000
     except ValueError:

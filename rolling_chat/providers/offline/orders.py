@@ -1,4 +1,4 @@
-"""What a user asks for plainly: to list, read, search or change files, or to run a command."""
+"""Parse plain orders from a user's message: list, read, search or change files, or run a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Action: TypeAlias = Literal[
 
 _POLITE = r"(?:(?:please|now|first|next|then|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
-# a name with a dot or a slash in it, or one of the files that have none
+# a name with a dot or a slash, or a well-known file name without either
 _PATH = rf"(?:{_QUOTED}|[\w~.-]*[./][^\s,;`\"'!?]*|README|LICENSE|Makefile|Dockerfile|CHANGELOG)"
 _FOLDER = rf"(?:{_PATH}|[\w-]+)"
 _LISTING = re.compile(
@@ -85,7 +85,7 @@ _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
 _STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
 _BACKTICKED = re.compile(r"`[^`\n]*`")
-# what is longer is a text to be read, not an order
+# longer text is content, not an order
 _LONGEST_ORDER = 500
 _QUESTION = re.compile(
     r"\s*(?:what|where|which|who|whom|whose|when|why|how|is|are|was|were|do|does|did|can|could|has|have|had"
@@ -96,11 +96,11 @@ _QUESTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One tool call that the user's text asks for in plain words.
+    """A tool call that the user's text asks for in plain words.
 
-    `target` is the path, pattern or command, for a change of a file its old text; `new` is the new text or
-    path, for a task the names of its tools. `every`: wherever the old text is; of a command in the
-    background: end it. Lines count from 1.
+    `target` is the path, pattern or command, or the old text of a change; `new` is the new text or path, or
+    the names of a task's tools. `every` means all occurrences of the old text, or that a background command
+    is to be ended. Lines count from 1.
     """
 
     action: Action
@@ -115,9 +115,9 @@ class Order:
 
 
 def read_orders(text: str) -> list[tuple[Order, ...]]:
-    """Read the steps that `text` orders, one after the other; the orders of one step may run together.
+    """Parse the consecutive steps that `text` orders; the orders of one step may run in parallel.
 
-    Empty when it orders nothing: only a step that begins with the verb is an order.
+    Empty if it orders nothing: only a step that begins with the verb is an order.
     """
     steps = [_read_step(step.strip()) for step in _steps(text) if step.strip()]
     return [step for step in steps if step]
@@ -126,9 +126,9 @@ def read_orders(text: str) -> list[tuple[Order, ...]]:
 def read_questions(text: str) -> list[str]:
     """Return the sentences of `text` that are questions or requests.
 
-    A text that is sent along with a question, from a pipe for one, stands before or behind it: so only
-    the first and the last paragraph are looked at, and a question without its mark, as a line of a file
-    may look like, counts only as the very first or last sentence.
+    Content that is sent along with a question, such as a pipe's, comes before or after it. Therefore only the
+    first and the last paragraph are searched, and a question without a question mark, which could be a line
+    of a file, counts only as the very first or last sentence.
     """
     sentences = split_sentences(text)
     if not sentences:

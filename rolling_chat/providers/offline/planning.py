@@ -1,4 +1,4 @@
-"""Plan mode of the offline model: it tells the steps that were ordered, and takes them when told to."""
+"""Implement plan mode for the offline model: describe the ordered steps, and carry them out when told to."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def asks_for_plan(text: str) -> bool:
 
 
 def without_note(message: Message) -> Message:
-    """Return a user's message without what the program noted below it about plan mode or a task."""
+    """Return a user's message without the program's notes about plan mode or a task."""
     if message.role != "user" or not isinstance(message.content, str):
         return message
     return replace(message, content=_TASK_NOTE.sub("", _NOTE.sub("", message.content)))
 
 
 def orders_the_plan(text: str) -> bool:
-    """Return whether a user's message orders to carry out the plan."""
+    """Return whether a user's message orders the plan to be carried out."""
     return _GO.fullmatch(text) is not None
 
 
 def planned_before(texts: Sequence[str]) -> list[tuple[Order, ...]]:
-    """Return the steps that were ordered last, in the earlier messages of the user."""
+    """Return the steps most recently ordered in the user's earlier messages."""
     return next(filter(None, map(read_orders, reversed(texts))), [])
 
 
 def describe_plan(steps: Sequence[tuple[Order, ...]]) -> str:
-    """Return the steps as a numbered plan."""
+    """Format the steps as a numbered plan."""
     orders = [order for step in steps for order in step]
     lines = [
         f"{number}. {_WORDS[order.action].format(path=order.path, target=order.target, new=order.new)}"

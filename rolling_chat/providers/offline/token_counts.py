@@ -1,4 +1,4 @@
-"""The offline model's tokens: o200k_base with OpenAI's framing, by the very counter the pipeline uses."""
+"""Count the offline model's tokens: o200k_base with OpenAI's framing, by the same counter as the pipeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count_text(text: str) -> int:
 
 
 def fitting_pieces(pieces: Sequence[str], limit: int) -> int:
-    """Count how many of `pieces`, from the first on, fit `limit` tokens together."""
+    """Return how many of `pieces`, from the first on, fit `limit` tokens together."""
     if count_text("".join(pieces)) <= limit:
         return len(pieces)
     low, high = 0, len(pieces)

@@ -1,4 +1,4 @@
-"""The offline model's names and windows."""
+"""Define the offline model's names and windows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 OFFLINE_MODEL = "demo/offline"
 _DEFAULT_WINDOW = 8192
 _NAME = re.compile(r"(?:demo/)?offline(?:-(?P<size>[1-9]\d{0,5})(?P<kilo>k)?)?", re.IGNORECASE)
-# below this no system prompt fits
+# a smaller window has no room for a system prompt
 _SMALLEST_WINDOW = 256
 
 
 def offline_window(model: str) -> int | None:
-    """Return the window of `demo/offline` and its like in tokens; None for any other model.
+    """Return the window of an offline model in tokens; None for any other model.
 
-    `demo/offline` has 8,192; `demo/offline-32k` has 32 times 1,024, `demo/offline-3000` has 3,000.
+    `demo/offline` has 8,192, `demo/offline-32k` 32 times 1,024, `demo/offline-3000` 3,000.
     """
     match = _NAME.fullmatch(model)
     if match is None:
