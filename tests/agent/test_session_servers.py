@@ -13,7 +13,8 @@ from rolling_chat.agent import Chat, ChatError, Runtime
 from rolling_chat.events import Noticed, Permission, PermissionAnswer, PermissionRequest, ToolEnded
 from rolling_chat.messages import Ending
 from tests.support.agent import ScriptedProvider, call, calls, collect, make_runtime, of_kind, says
-from tests.support.mcp import eventually, settings_with
+from tests.support.mcp import settings_with
+from tests.support.patience import eventually
 
 PLAIN = "mcp__test__plain"
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
 from tests.support.mcp import HOSTILE
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import wait_for
+from tests.support.processes import wait_until_ended
 from tests.support.program import Program
 
 
@@ -73,21 +70,4 @@ def test_servers_end_with_the_program_however_that_ends(program: Program, number
         wait_for(lambda: marker.exists() and marker.read_text())
         pid = int(marker.read_text())
         running.send_signal(number)
-    wait_for(lambda: not is_alive(pid))
-
-
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(ChildProcessError):  # an orphan may have become a child of the tests
-        os.waitpid(pid, os.WNOHANG)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until_ended(pid)

@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.conversations import assistant, user
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, wait_for
+from tests.support.processes import wait_until_ended
 from tests.support.program import Program
 from tests.support.replay import long_conversation, write_lines
 
@@ -108,13 +108,6 @@ def running(program: Program, *argv: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], Any]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def workers(pid: int) -> list[int]:
     """The processes of a program that replay for it."""
     try:
@@ -122,13 +115,6 @@ def workers(pid: int) -> list[int]:
         return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
     except OSError:
         return []
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
 
 
 @pytest.mark.slow  # a minute of replaying, stopped again and again
@@ -162,7 +148,8 @@ def _stop_once(program: Program, argv: Sequence[str], record: Path, stop: signal
             wait_for(lambda: process.poll() is not None or _text(record) != before)
             process.kill()
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    wait_for(lambda: all(map(is_gone, pids)))
+    for pid in pids:
+        wait_until_ended(pid)
     if stop == signal.SIGINT:
         assert process.returncode == 130
         assert err.endswith("and the same command goes on\n")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -278,12 +278,13 @@ async def test_a_huge_answer_is_not_read_to_its_end(make_provider: MakeProvider)
 async def test_a_slow_server_is_left_after_its_time_and_keeps_nobody_waiting(
     make_provider: MakeProvider,
 ) -> None:
-    with _raw_server(None) as address:
+    loop, held = asyncio.get_running_loop(), asyncio.Event()
+    with _raw_server(None, lambda: loop.call_soon_threadsafe(held.set)) as address:
         request = _request("openai/tiny", f"{address}/v1")
         assert await make_provider().count_tokens(request, 0.2) == 0
+        held.clear()
         asking = asyncio.create_task(make_provider().count_tokens(request, 10 * HANG_LIMIT))
-        for _ in range(5):  # the event loop goes on meanwhile
-            await asyncio.sleep(0.005)
+        await asyncio.wait_for(held.wait(), HANG_LIMIT)  # the event loop goes on meanwhile
         assert not asking.done()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -291,8 +292,11 @@ async def test_a_slow_server_is_left_after_its_time_and_keeps_nobody_waiting(
 
 
 @contextmanager
-def _raw_server(answer: bytes | None) -> Iterator[str]:
-    """Answers every connection with the same bytes and closes it; with None it never answers."""
+def _raw_server(answer: bytes | None, on_held: Callable[[], object] = object) -> Iterator[str]:
+    """Answers every connection with the same bytes and closes it; with None it never answers.
+
+    `on_held` is called for each connection that is not answered, in another thread.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     held: list[socket.socket] = []
 
@@ -304,6 +308,7 @@ def _raw_server(answer: bytes | None) -> Iterator[str]:
                 return
             if answer is None:
                 held.append(connection)
+                on_held()
                 continue
             with closing(connection):
                 try:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from rolling_chat.tools import ToolContext, leftover_processes
 from rolling_chat.tools.leftover_processes import CHILDREN, Child, end_children
 from rolling_chat.tools.run_command import RunCommand
 from tests.support.commands import PlainContext
-from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import eventually
+from tests.support.processes import has_ended, is_running
 from tests.support.program import Program, program
 from tests.support.time_limits import LIMIT, out_of_time
 from tests.support.tui import make_app, make_chat, reads, type_line, wait_until
@@ -47,20 +47,6 @@ async def run(context: ToolContext, command: str, **more: object) -> str:
 
 def pid_of(context: ToolContext) -> int:
     return int((context.folder / "pid").read_text())
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-async def has_ended(pid: int) -> None:
-    end = time.monotonic() + HANG_LIMIT
-    while runs(pid):
-        assert time.monotonic() < end, "it still runs"
-        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("command", [f"sleep 600 & echo $! > pid; {WAIT}", DAEMON, UNMARKED])
@@ -103,10 +89,8 @@ async def test_time_that_is_up_ends_also_what_left_the_session(context: ToolCont
 
 async def test_a_command_that_is_cancelled_takes_with_it_what_left_the_session(context: ToolContext) -> None:
     running = asyncio.create_task(run(context, f"{DAEMON}\nsleep 600"))
-    end = time.monotonic() + HANG_LIMIT
-    while not (context.folder / "pid").exists() or not (context.folder / "pid").read_text():
-        assert time.monotonic() < end, "it never began"
-        await asyncio.sleep(0.01)
+    pid = context.folder / "pid"
+    await eventually(lambda: pid.exists() and pid.read_text())
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -165,7 +149,7 @@ async def test_the_command_lists_them_and_ends_one_or_all(context: ToolContext, 
     await run_slash(processes, plain)
     await run_slash(ParsedCommand("processes", str(first.pid)), plain)
     await has_ended(first.pid)
-    assert runs(second.pid)
+    assert is_running(second.pid)
     await run_slash(ParsedCommand("processes", str(os.getpid())), plain)
     await run_slash(ParsedCommand("processes", "all"), plain)
     await has_ended(second.pid)
@@ -192,7 +176,7 @@ async def test_quitting_asks_what_becomes_of_them(
         await reads(pilot, "end them and quit")
         await pilot.press(*keys)
         await wait_until(pilot, lambda: app._exit)
-        assert runs(pid) is still_runs
+        assert is_running(pid) is still_runs
 
 
 async def test_quitting_twice_ends_them(context: ToolContext, tmp_path: Path) -> None:
@@ -203,7 +187,7 @@ async def test_quitting_twice_ends_them(context: ToolContext, tmp_path: Path) ->
         await reads(pilot, "Commands left 1 process running")
         await pilot.press("ctrl+q")
         await wait_until(pilot, lambda: app._exit)
-        assert not runs(pid_of(context))
+        assert not is_running(pid_of(context))
 
 
 def test_a_run_of_one_question_ends_them_and_says_so(program: Program) -> None:

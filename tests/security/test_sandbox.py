@@ -20,6 +20,7 @@ from rolling_chat.tools.sandbox import walls
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS, Stubs
 from rolling_chat.tools.write_file import WriteFile
 from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import eventually
 from tests.support.sandbox import Confined
 from tests.support.time_limits import LIMIT, out_of_time
 
@@ -79,12 +80,6 @@ def named(name: str) -> list[Path]:
 
 def exists(path: Path) -> bool:
     return os.path.lexists(path)
-
-
-async def appears(path: Path) -> None:
-    async with asyncio.timeout(HANG_LIMIT):
-        while not exists(path):  # noqa: ASYNC110 - made by another process
-            await asyncio.sleep(0.01)
 
 
 def names(folder: Path) -> list[str]:
@@ -287,7 +282,7 @@ async def test_instructions_that_a_left_process_makes_are_moved_away(confined: C
         "(while [ ! -e go ]; do sleep 0.01; done; touch AGENTS.md; exec sleep 600) > /dev/null 2>&1 &"
     )
     (confined.folder / "go").touch()
-    await appears(confined.folder / "AGENTS.md")
+    await eventually((confined.folder / "AGENTS.md").exists)
     assert "is now AGENTS.md.from-command-1]" in await confined.run("true")
     await end_children(CHILDREN.left_running())
     await confined.run("true")
@@ -354,7 +349,7 @@ async def test_what_it_leaves_running_is_listed_once_and_ended(confined: Confine
 
 async def test_names_stay_taken_while_something_is_left_running(confined: Confined) -> None:
     await confined.run("(sleep 0.2; mkdir .rolling-chat/x; touch done; exec sleep 600) > /dev/null 2>&1 &")
-    await appears(confined.folder / "done")
+    await eventually((confined.folder / "done").exists)
     assert list((confined.folder / ".rolling-chat").iterdir()) == []
     await end_children(CHILDREN.left_running())
     await confined.run("true")
@@ -363,9 +358,7 @@ async def test_names_stay_taken_while_something_is_left_running(confined: Confin
 
 async def nothing_runs() -> None:
     """Wait until the kernel has ended what was killed."""
-    async with asyncio.timeout(HANG_LIMIT):
-        while CHILDREN.left_running():  # noqa: ASYNC110  # the kernel tells nobody
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not CHILDREN.left_running())
 
 
 async def test_time_that_is_up_ends_all_of_it_politely(
@@ -384,7 +377,7 @@ async def test_time_that_is_up_ends_all_of_it_politely(
 
 async def test_a_stop_ends_all_of_it(confined: Confined) -> None:
     running = asyncio.create_task(confined.run(f"{DAEMON}\nsleep 600"))
-    await appears(confined.folder / "pid")
+    await eventually((confined.folder / "pid").exists)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -470,7 +463,7 @@ async def test_a_stub_that_was_left_by_a_crash_is_removed(confined: Confined) ->
 
 async def test_what_somebody_else_puts_into_a_stub_stays(confined: Confined) -> None:
     running = asyncio.create_task(confined.run("touch began; while [ ! -e over ]; do sleep 0.01; done"))
-    await appears(confined.folder / "began")
+    await eventually((confined.folder / "began").exists)
     (confined.folder / ".rolling-chat" / "config.toml").write_text("mine")
     (confined.folder / "over").touch()
     await running

@@ -10,17 +10,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 
 ROOT = Path(__file__).parents[2]
 MASTER_KEY = f"sk-{secrets.token_hex(24)}"
@@ -153,9 +152,5 @@ def _is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _wait(is_ready: Any, what: str) -> None:
-    end = time.monotonic() + _STARTS_WITHIN
-    while not is_ready():
-        if time.monotonic() > end:
-            pytest.fail(f"{what} did not start")
-        time.sleep(0.1)
+def _wait(is_ready: Callable[[], object], what: str) -> None:
+    wait_for(is_ready, f"{what} did not start", _STARTS_WITHIN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -42,13 +41,6 @@ async def started(server: McpServer) -> McpServer:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await server.settled()
     return server
-
-
-async def eventually(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - what happens in other processes is looked at
-            await asyncio.sleep(0.01)
 
 
 def settings_with(way: str = "good", *, name: str = "test", mcp: Any = None, **agent: Any) -> Settings:

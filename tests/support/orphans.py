@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.processes import is_running, wait_until_ended
 
 _THREADS = Path("/proc/self/task")
 
@@ -22,13 +21,11 @@ def no_orphans() -> Iterator[None]:
     """
     before = _children()
     yield
-    until = time.monotonic() + PATIENCE_SECONDS
     while left := [pid for pid in _children() - before if _runs_elsewhere(pid)]:
-        assert time.monotonic() < until, f"{left} cannot be ended"
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.001)
+            wait_until_ended(pid)
 
 
 def _children() -> set[int]:
@@ -41,7 +38,6 @@ def _children() -> set[int]:
 
 def _runs_elsewhere(pid: int) -> bool:
     """Whether a process runs, in another session than ours: as commands and servers do, and no fixture."""
-    with suppress(OSError, IndexError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX" and os.getsid(pid) != os.getsid(0)
+    with suppress(OSError):
+        return is_running(pid) and os.getsid(pid) != os.getsid(0)
     return False

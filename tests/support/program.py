@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.cli import run
+from tests.support.forking import run_forked
 
 
 def program_environment(home: Path, **more: str) -> dict[str, str]:
@@ -73,10 +74,13 @@ class Program:
 
     def child(self, *argv: str, stdin: bytes | None = None, environ: Mapping[str, str] | None = None) -> Ran:
         """Run one command line in a process of its own; `stdin` None is the null device."""
+        environ = {**self.environ, **(environ or {})}
+        if sys.platform == "linux":
+            return Ran(*run_forked(argv, environ, self.folder, stdin))
         done = subprocess.run(
             [sys.executable, "-m", "rolling_chat", *argv],
             cwd=self.folder,
-            env={**self.environ, **(environ or {})},
+            env=environ,
             stdin=subprocess.DEVNULL if stdin is None else None,
             input=stdin,
             capture_output=True,

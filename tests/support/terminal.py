@@ -17,12 +17,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import pyte
 from wcwidth import wcwidth
 
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.processes import wait_until_ended
 
 _MOST_AT_ONCE = 256  # bytes: what a terminal that is ready for any takes without blocking
 _LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is painted
@@ -35,6 +36,22 @@ _OTHER_SCREEN = 1049
 
 
 _JOINED = re.compile("\u200d.")
+
+Start: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Path | str, int], int]
+"""Starts a program in a terminal, whose descriptor it is given; returns the number of the child."""
+
+
+def start_program(argv: Sequence[str], environ: Mapping[str, str], folder: Path | str, terminal: int) -> int:
+    """Start any program in a terminal."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.login_tty(terminal)
+            os.chdir(folder)
+            os.execvpe(argv[0], list(argv), environ)
+        finally:  # what cannot be started is no second run of the tests
+            os._exit(127)
+    return pid
 
 
 class _Screen(pyte.Screen):
@@ -59,7 +76,7 @@ class Terminal:
     """A child process in a pseudo-terminal of `columns` by `rows`, its screen read by pyte.
 
     A context manager: at the end the child is killed, whatever became of the test. Without `echo` the
-    system does not show what is typed before the child takes the keys over.
+    system does not show what is typed before the child takes the keys over. `start` starts the child.
     """
 
     def __init__(
@@ -71,6 +88,7 @@ class Terminal:
         columns: int = 100,
         rows: int = 30,
         echo: bool = True,
+        start: Start = start_program,
     ) -> None:
         self._screen = _Screen(columns, rows)
         self._screen.write_process_input = self._answer  # type: ignore[method-assign]
@@ -87,17 +105,8 @@ class Terminal:
             settings[3] &= ~termios.ECHO
             termios.tcsetattr(slave, termios.TCSANOW, settings)
         self.modes_before, self.line_settings_before = self.modes, self.line_settings
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                os.close(self._master)
-                os.login_tty(slave)
-                os.chdir(folder)
-                os.execvpe(
-                    argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environ}
-                )
-            finally:  # what cannot be started is no second run of the tests
-                os._exit(127)
+        colors = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        self.pid = start(argv, {**colors, **environ}, folder, slave)
         os.close(slave)
 
     def __enter__(self) -> Self:
@@ -242,11 +251,8 @@ class Terminal:
         """Close the window over the child's head, and wait until the child has ended."""
         os.close(self._master)
         self._master = -1
-        until = time.monotonic() + seconds
-        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
-            if time.monotonic() > until:
-                raise AssertionError("the program outlived its terminal")
-            time.sleep(0.05)
+        wait_until_ended(self.pid, seconds)
+        os.waitpid(self.pid, 0)
         self.pid = 0
 
     def signal(self, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import eventually
 
 LIMIT = 3_599
 """Seconds; a limit that nothing else has."""
@@ -31,9 +31,7 @@ async def out_of_time(run: Callable[[int], Coroutine[Any, Any, _T]], is_there: C
         patch.setattr(asyncio, "timeout", timeout)
         running = asyncio.create_task(run(LIMIT))
         try:
-            async with limited(PATIENCE_SECONDS):
-                while not (limits and is_there()) and not running.done():  # noqa: ASYNC110 - another process
-                    await asyncio.sleep(0.01)
+            await eventually(lambda: (limits and is_there()) or running.done())
             if not running.done():
                 limits[0].reschedule(asyncio.get_running_loop().time())
             return await running

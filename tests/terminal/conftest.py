@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import find_paths
+from tests.support.forking import fork_in_terminal
 from tests.support.program import program_environment
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, start_program
 
 _RUN = 'import runpy; runpy.run_module("rolling_chat", run_name="__main__", alter_sys=True)'
 
@@ -36,16 +38,22 @@ class Desk:
         columns: int = 100,
         rows: int = 30,
         first: str = "",
+        anew: bool = False,
         **environ: str,
     ) -> Terminal:
-        """Start the program in a terminal of its own; `first` is Python that its process runs before it."""
+        """Start the program in a terminal of its own; `first` is Python that its process runs before it.
+
+        With `anew` Python is started and imports all of it, as for a person, which takes a second.
+        """
         python = ["-c", f"{first}\n{_RUN}"] if first else ["-m", "rolling_chat"]
+        is_forked = not anew and sys.platform == "linux"
         terminal = Terminal(
-            [sys.executable, *python, *argv],
+            argv if is_forked else [sys.executable, *python, *argv],
             environ=program_environment(self.home, **environ),
             folder=self.folder,
             columns=columns,
             rows=rows,
+            start=partial(fork_in_terminal, first=first) if is_forked else start_program,
         )
         return self._stack.enter_context(terminal)
 

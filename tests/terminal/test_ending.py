@@ -26,7 +26,7 @@ _RUN = 'import runpy; runpy.run_module("rolling_chat", run_name="__main__", alte
 
 def test_quitting_amid_an_import_ends_the_process(desk: Desk) -> None:
     # the offline model needs no import
-    terminal = desk.open(first=_NO_END + _ENDLESS_IMPORT, ROLLING_CHAT_MODEL="openai/gpt-5.4")
+    terminal = desk.open(anew=True, first=_NO_END + _ENDLESS_IMPORT, ROLLING_CHAT_MODEL="openai/gpt-5.4")
     terminal.see("rolling: off")
     terminal.wait_until((desk.folder / "importing").exists, "nothing is imported")
     terminal.type("\x11")

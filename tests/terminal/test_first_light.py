@@ -18,7 +18,7 @@ def tokens_on_gauge(terminal: Terminal) -> float:
 
 
 def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
-    terminal = desk.open()
+    terminal = desk.open(anew=True)
     terminal.see("rolling: off", "demo/offline", "/ 8.2k")
     before = tokens_on_gauge(terminal)
     # three turns are seen in the tenths of a thousand that the gauge shows
@@ -81,7 +81,7 @@ def test_escape_stops_and_what_came_is_kept(desk: Desk) -> None:
 
 
 def test_a_message_typed_and_sent_before_the_program_is_ready_is_sent(desk: Desk) -> None:
-    terminal = desk.open(ROLLING_CHAT_OFFLINE_DELAY=SLOW)
+    terminal = desk.open(anew=True, ROLLING_CHAT_OFFLINE_DELAY=SLOW)
     # the terminal is not in raw mode yet and makes a line feed of Enter
     terminal.type("said at once\rand a draft")
     terminal.see("❯ said at once", "done in", "❯ and a draft")

@@ -44,7 +44,7 @@ def test_a_turn_over_http_imports_next_to_nothing_on_the_loop(desk: Desk, tmp_pa
 def _turn(desk: Desk, folder: Path, question: str, answer: str, *argv: str, **environ: str) -> Sequence[str]:
     """What was imported on the loop, a line a module, from the open session to the end of a turn."""
     file = folder / "imported"
-    terminal = desk.open(*argv, first=WATCH.format(file=str(file)), **environ)
+    terminal = desk.open(*argv, anew=True, first=WATCH.format(file=str(file)), **environ)
     terminal.see("rolling:")
     file.unlink()  # the first paint imports something: so the watch works
     terminal.type(question + "\r")

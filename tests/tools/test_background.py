@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import Output
 from rolling_chat.tools.run_command import RunCommand
 from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import eventually, wait_for
 from tests.support.sandbox import real_sandbox
 
 
@@ -48,12 +48,6 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def appears(folder: Path, name: str) -> None:
-    async with asyncio.timeout(HANG_LIMIT):
-        while name not in names(folder):  # noqa: ASYNC110 - made by another process
-            await asyncio.sleep(0.01)
-
-
 async def read(context: ToolContext, command: BackgroundCommand, **more: object) -> str:
     return (await CommandOutput().run({"id": command.id, **more}, context)).text
 
@@ -67,7 +61,7 @@ async def test_its_output_is_read_in_pieces_and_its_end_is_told_once(
     command = await start(
         context, "echo one; touch said; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 3"
     )
-    await appears(folder, "said")
+    await eventually((folder / "said").exists)
     first = await read(context, command)
     assert re.fullmatch(r"one\n\[running for \d+ s\]", first)
     assert (await read(context, command)).startswith("[no new output]\n[running")
@@ -84,9 +78,7 @@ async def test_its_output_is_read_in_pieces_and_its_end_is_told_once(
 
 async def test_what_it_wrote_while_the_loop_was_busy_is_read(context: ToolContext, folder: Path) -> None:
     command = await start(context, "echo one; touch said; sleep 600")
-    deadline = time.monotonic() + HANG_LIMIT
-    while "said" not in names(folder) and time.monotonic() < deadline:
-        time.sleep(0.01)  # noqa: ASYNC251 - the event loop must not get to the pipe
+    wait_for((folder / "said").exists)  # and the event loop does not get to the pipe
     assert (await read(context, command)).startswith("one\n[running")
 
 
@@ -95,7 +87,7 @@ async def test_ending_one_ends_all_of_it_and_is_no_news(context: ToolContext, is
     if is_sandboxed:
         context = replace(context, sandbox=real_sandbox())
     command = await start(context, "setsid sleep 600 & touch said; sleep 600")
-    await appears(context.folder, "said")
+    await eventually((context.folder / "said").exists)
     text = await read(context, command, end=True)
     assert re.search(r"\[ended after \d+ s\]$", text)
     assert BACKGROUND.take_news("mine") == ""

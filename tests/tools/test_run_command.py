@@ -10,28 +10,13 @@ import pytest
 from rolling_chat.messages import Ending
 from rolling_chat.tools import ToolContext, ToolError, ToolResult
 from rolling_chat.tools.run_command import RunCommand
-from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import eventually
+from tests.support.processes import has_ended, is_running
 from tests.support.time_limits import LIMIT, out_of_time
 
 
 async def run(context: ToolContext, command: object, **more: object) -> ToolResult:
     return await RunCommand().run({"command": command, **more}, context)
-
-
-def state_of(pid: int) -> str:
-    """One letter of ps, "Z" for a zombie; empty for a process that is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
-
-
-async def is_gone(pid: int) -> bool:
-    """Wait until a process has ended; fails where it never does."""
-    async with asyncio.timeout(HANG_LIMIT):
-        while state_of(pid) not in {"", "Z"}:  # noqa: ASYNC110 - nothing tells but a look
-            await asyncio.sleep(0.01)
-    return True
 
 
 def read_if_whole(file: Path) -> str:
@@ -41,10 +26,8 @@ def read_if_whole(file: Path) -> str:
 
 async def pid_in(file: Path) -> int:
     """Wait until a command has written its number there; fails where it never does."""
-    async with asyncio.timeout(HANG_LIMIT):
-        while not (text := read_if_whole(file)):  # noqa: ASYNC110 - made by another process
-            await asyncio.sleep(0.005)
-    return int(text)
+    await eventually(lambda: read_if_whole(file))
+    return int(read_if_whole(file))
 
 
 async def run_out_of_time(context: ToolContext, command: str) -> ToolResult:
@@ -86,7 +69,7 @@ async def test_a_command_out_of_time_is_killed_with_its_children(folder: Path, c
     command = "echo begun; (echo $BASHPID > pid; exec sleep 600); echo never"
     result = await run_out_of_time(context, command)
     assert result == ToolResult(f"begun\n[killed: not done after {LIMIT} seconds]", Ending.FAILED)
-    assert await is_gone(await pid_in(folder / "pid"))
+    await has_ended(await pid_in(folder / "pid"))
 
 
 async def test_a_command_that_ignores_the_polite_request_is_killed(
@@ -95,7 +78,7 @@ async def test_a_command_that_ignores_the_polite_request_is_killed(
     monkeypatch.setattr("rolling_chat.tools.process_groups._GRACE", 0.1)
     result = await run_out_of_time(context, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done")
     assert result.ending is Ending.FAILED
-    assert await is_gone(await pid_in(folder / "pid"))
+    await has_ended(await pid_in(folder / "pid"))
 
 
 @pytest.mark.parametrize("stops", [1, 2, 3])
@@ -110,7 +93,7 @@ async def test_a_cancelled_command_is_killed_with_its_children(
         await asyncio.sleep(0)
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await is_gone(pid)
+    await has_ended(pid)
 
 
 async def test_a_command_cancelled_while_it_starts_leaves_no_children(
@@ -131,7 +114,7 @@ async def test_a_command_cancelled_while_it_starts_leaves_no_children(
     cancelled.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await is_gone(pid)
+    await has_ended(pid)
 
 
 async def test_a_process_left_in_the_background_is_told_of_and_not_waited_for(
@@ -145,10 +128,10 @@ async def test_a_process_left_in_the_background_is_told_of_and_not_waited_for(
         assert background == (
             f"[it left processes running in the background: {pid} (sleep 600); kill {pid} ends them]"
         )
-        assert state_of(pid) != "Z"
+        assert is_running(pid)
     finally:
         os.kill(pid, 9)
-    assert await is_gone(pid)
+    await has_ended(pid)
 
 
 async def test_a_signal_is_named(context: ToolContext) -> None:
@@ -189,9 +172,7 @@ async def test_no_pipe_is_left_open(context: ToolContext) -> None:
         await run(context, "echo hello")
     with pytest.raises(ToolError):
         await run(context, "x" * 3_000_000)
-    async with asyncio.timeout(HANG_LIMIT):
-        while open_files() > before + 1:  # noqa: ASYNC110 - other threads open and close some, too
-            await asyncio.sleep(0.01)
+    await eventually(lambda: open_files() <= before + 1)  # other threads open and close some, too
 
 
 def test_the_description_is_the_exact_command() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.browser import CHROMIUM, browser_tab
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.processes import has_ended
 from tests.support.program import program_environment
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -79,7 +80,8 @@ async def test_no_chat_outlives_a_server_that_was_killed(tmp_path: Path) -> None
         chats = children(server.pid)
         assert chats
         server.send_signal(signal.SIGKILL)
-        await ends(lambda: gone(chats))
+        for chat in chats:
+            await has_ended(chat)
 
 
 async def ends(is_so: object) -> None:
@@ -89,10 +91,6 @@ async def ends(is_so: object) -> None:
     while not await is_so():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.05)
-
-
-async def gone(processes: list[int]) -> bool:
-    return not set(processes) & {int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal()}
 
 
 def children(pid: int) -> list[int]:

@@ -32,7 +32,7 @@ from rolling_chat.settings.schema import AgentSettings, Settings
 from rolling_chat.tools.sandbox.sandbox import SandboxProgram
 from tests.support.agent import Script, ScriptedProvider, call, calls, collect, make_runtime, of_kind, says
 from tests.support.hooks import answers, decides, hooked, project_hooks
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, eventually
 from tests.support.sandbox import real_sandbox
 
 RUN = calls(call("run_command", '{"command": "touch made"}'))
@@ -66,13 +66,8 @@ def given(runtime: Runtime, name: str) -> dict[str, Any]:
     return json.loads((runtime.folder / name).read_text())
 
 
-async def appears(path: Path) -> None:
-    """Wait until a hook has written a file."""
-    while not _is_written(path):  # noqa: ASYNC110 - nothing tells but a look
-        await asyncio.sleep(0.01)
-
-
-def _is_written(path: Path) -> bool:
+def is_written(path: Path) -> bool:
+    """Whether a hook has written a file."""
     return path.exists() and bool(path.read_text())
 
 
@@ -340,9 +335,9 @@ async def test_a_stop_ends_the_hooks_of_a_message(opened: Opened) -> None:
     hooks = hooked(UserPromptSubmit="echo 1 > begun; sleep 600")
     chat, runtime, provider = opened(hooks, says("ok"))
     sending = asyncio.create_task(collect(chat.send("hello")))
+    await eventually(lambda: is_written(runtime.folder / "begun"))
+    chat.stop()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await appears(runtime.folder / "begun")
-        chat.stop()
         with pytest.raises(ChatError, match="Not sent: its hooks were stopped"):
             await sending
     assert provider.requests == []
@@ -436,8 +431,7 @@ async def test_before_messages_are_dropped_or_summarized_a_hook_is_told(
 async def test_a_session_that_is_closed_ends_its_hooks(opened: Opened) -> None:
     chat, runtime, _ = opened(hooked(Notification="echo $$ > pid; sleep 600"), says("ok"))
     chat.session.hooks.notify("a question waits")
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await appears(runtime.folder / "pid")
+    await eventually(lambda: is_written(runtime.folder / "pid"))
     await chat.disconnect()
     with pytest.raises(ProcessLookupError):
         os.kill(int((runtime.folder / "pid").read_text()), 0)

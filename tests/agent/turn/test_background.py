@@ -18,6 +18,7 @@ from tests.agent.test_permissions import Answers
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, says
 from tests.support.commands import PlainContext
 from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import eventually
 from tests.support.tui import make_app, make_chat, reads, wait_until
 
 
@@ -75,9 +76,7 @@ async def test_its_end_is_told_with_the_next_result(opened: Opened) -> None:
         says("ok"), approvals="all", sandbox="off",
     )  # fmt: skip
     turn = asyncio.create_task(collect(chat.send("go")))
-    async with asyncio.timeout(HANG_LIMIT):
-        while not BACKGROUND.all():  # noqa: ASYNC110 - the turn starts it
-            await asyncio.sleep(0.01)
+    await eventually(BACKGROUND.all)
     (command,) = BACKGROUND.all()
     await over(command)
     (runtime.folder / "over").touch()
@@ -91,9 +90,7 @@ async def test_the_user_lists_reads_and_ends_it(opened: Opened) -> None:
     chat, *_ = opened(starts("echo hello; sleep 600"), says("ok"), approvals="all", sandbox="off")
     await collect(chat.send("go"))
     (command,) = BACKGROUND.running()
-    async with asyncio.timeout(HANG_LIMIT):
-        while not command.output.total:  # noqa: ASYNC110 - written by another process
-            await asyncio.sleep(0.01)
+    await eventually(lambda: command.output.total)
     plain = PlainContext(chat)
     for argument in ("", command.id, f"end {command.id}", f"end {command.id}"):
         await run_slash(ParsedCommand("processes", argument), plain)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from itertools import pairwise
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolling_chat.agent.turn import batching
 from rolling_chat.agent.turn.batching import batches, join
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, TextDelta, ToolCallDelta
@@ -159,7 +159,8 @@ async def test_a_stream_whose_batches_nobody_takes_is_not_read_to_its_end(
     assert text == "a" * 100
 
 
-async def test_others_run_while_a_stream_has_more_without_a_pause() -> None:
+async def test_others_run_while_a_stream_has_more_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "_MAX_READING", 0.0)  # as if each piece took that long
     has_run = asyncio.Event()
 
     async def stream() -> AsyncGenerator[Delta]:
@@ -169,7 +170,6 @@ async def test_others_run_while_a_stream_has_more_without_a_pause() -> None:
             if has_run.is_set():
                 return
             yield ToolCallDelta(0, "a", "b", "c")
-            time.sleep(0.001)  # noqa: ASYNC251  # what reading a piece costs
 
     seen = [delta for batch in [one async for one in batches(stream())] for delta in batch]
     assert 0 < len(seen) < 1_000

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import wait_for
 from tests.support.sessions import OFFLINE, new_session
 from tests.support.unsteady_network import UnsteadyNetwork
 
@@ -94,7 +93,4 @@ def test_a_session_that_is_followed_has_news_when_something_is_written(
 
 
 def wait_for_news(store: SessionStore, session: str) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not store.has_news(session):
-        assert time.monotonic() < until
-        time.sleep(0.01)  # as the screen looks again and again
+    wait_for(lambda: store.has_news(session))  # as the screen looks again and again

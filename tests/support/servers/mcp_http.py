@@ -23,6 +23,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
+from tests.support.patience import eventually
+
 
 class Users(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """An authorization server in memory that lets everybody in; `refreshed` counts renewed tokens."""
@@ -108,8 +110,7 @@ async def http_server(users: Users | None = None) -> AsyncIterator[str]:
         with contextlib.ExitStack() as stack:
             stack.callback(setattr, running, "should_exit", True)
             serving = asyncio.create_task(running.serve(sockets=[listening]))
-            while not running.started:  # noqa: ASYNC110 - it says so nowhere else
-                await asyncio.sleep(0.01)
+            await eventually(lambda: running.started)
             try:
                 yield f"{base}/mcp"
             finally:

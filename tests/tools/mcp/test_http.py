@@ -17,7 +17,8 @@ from rolling_chat.tools.mcp.logins import McpLogins
 from rolling_chat.tools.mcp.peer import ServerError, load_client
 from rolling_chat.tools.mcp.results import as_result
 from rolling_chat.tools.mcp.server import McpServer, Status
-from tests.support.mcp import eventually, started, surroundings
+from tests.support.mcp import started, surroundings
+from tests.support.patience import eventually
 from tests.support.servers.mcp_http import Users, http_server
 
 

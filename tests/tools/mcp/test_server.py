@@ -18,7 +18,8 @@ from rolling_chat.tools.leftover_processes import CHILDREN
 from rolling_chat.tools.mcp.peer import ServerError, load_client
 from rolling_chat.tools.mcp.results import as_result
 from rolling_chat.tools.mcp.server import McpServer, Status
-from tests.support.mcp import REAL, eventually, hostile, server_of, started, surroundings
+from tests.support.mcp import REAL, hostile, server_of, started, surroundings
+from tests.support.patience import eventually
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from rolling_chat.tui.terminal import watchdog
 from rolling_chat.tui.terminal.watchdog import Watchdog
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, eventually, wait_for
 
 
 def _dumps(log: Path) -> int:
@@ -24,9 +24,7 @@ def _dumps(log: Path) -> int:
 
 def _stall_until(log: Path, dumps: int) -> None:
     """Keep the loop from turning until the log has so many dumps."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while _dumps(log) < dumps and time.monotonic() < until:
-        threading.Event().wait(0.05)
+    wait_for(lambda: _dumps(log) >= dumps)
 
 
 async def test_each_stall_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +36,7 @@ async def test_each_stall_is_logged_once(tmp_path: Path, monkeypatch: pytest.Mon
         for stall in (1, 2):
             _stall_until(log, stall)
             assert _dumps(log) == stall
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while watch._is_logged:  # noqa: ASYNC110 - until it has seen the loop turn again
-                    await asyncio.sleep(watchdog._TICK)
+            await eventually(lambda: not watch._is_logged)  # until it has seen the loop turn again
         assert log.stat().st_mode & 0o077 == 0
     finally:
         watch.stop()
