@@ -130,7 +130,7 @@ class Overrides:
             wanted = now.with_settings(settings)
             context = None if wanted.context == now.context else wanted.context
             branch = self._state.conversation.messages
-        return self._state.planner.preview(branch, context=context, rolling=wanted.rolling)
+        return self._state.planner.forecast.report(branch, context=context, rolling=wanted.rolling)
 
     def undo(self) -> str:
         """Undo the last change, and return to the plan before it. Raises ChatError."""
@@ -155,16 +155,16 @@ class Overrides:
         before, state = self._active, self._state
         if wanted == before:
             return
-        plan = state.planner.decisions
+        plan = state.planner.plan_state.plan
         self._made.append(Switch("" if wanted.context == before.context else key, before, plan))
-        self._activate(wanted, state.planner.plan_under(wanted.context, state.conversation.messages))
+        self._activate(wanted, state.planner.forecast.plan_under(wanted.context, state.conversation.messages))
 
     def _activate(self, wanted: Wanted, plan: ContextPlan | None) -> None:
         state = self._state
         context = replace(wanted.context, enabled=wanted.preference)
         self._runtime.settings = replace(self._runtime.settings, context=context)
         state.planner.setup.rolling = wanted.rolling
-        state.planner.use_plan(plan)
+        state.planner.plan_state.use_plan(plan)
         state.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
 
     def _save_preference(self, on: bool) -> str:

@@ -157,7 +157,7 @@ class History:
         with in_words():
             plan = self._runtime.store.move_head(state.info.id, head, state.planner.setup.model)
             state.conversation.move_to(head)
-            state.planner.load_plan(plan)
+            state.planner.plan_state.load_plan(plan)
             # a branch that a process left in the middle of a turn is made fit to be gone on with
             state.repair()
         state.read_info()

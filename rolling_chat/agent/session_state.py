@@ -121,7 +121,7 @@ class SessionState:
             if self._owner is None:
                 self._keep_choices()
                 changed |= self.repair()
-                self.planner.read_summary()
+                self.planner.plan_state.read_summary()
         if changed:
             self.read_info()
         return changed
@@ -130,7 +130,7 @@ class SessionState:
         """Use `model` at `address` from now on, and store that with the session."""
         self.former_addresses.pop(self.setup.model, None)
         self.former_addresses[self.setup.model] = self.setup.address
-        self.planner.use_model(model, address)
+        self.planner.plan_state.use_model(model, address)
         self.update(model=model, api_base=address)
 
     def use_effort(self, effort: Effort) -> None:
@@ -147,7 +147,7 @@ class SessionState:
         info = self._runtime.store.session(self.info.id)
         moved = (info.model, info.api_base) != (before.model, before.api_base)
         if moved:
-            planner.use_model(info.model, info.api_base)
+            planner.plan_state.use_model(info.model, info.api_base)
         switched = info.rolling != before.rolling
         if switched:
             self.setup.rolling = info.rolling
@@ -181,7 +181,7 @@ class SessionState:
     def keep_pins(self, pins: PinnedIds) -> None:
         """Store and activate other pins, exclusions and changed notes. Raises ChatError."""
         self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded), notes=pins.notes)
-        self.planner.use_pins(pins)
+        self.planner.plan_state.use_pins(pins)
 
     def read_info(self) -> None:
         """Read the session's row again."""
@@ -210,15 +210,15 @@ class SessionState:
             log.exception("session %s could not be released", self.info.id)
 
     def _read_plan(self) -> None:
-        self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
+        self.planner.plan_state.load_plan(self._runtime.store.state(self.info.id).plan)
 
     def _read_pins(self) -> bool:
         """Read the stored pins; return whether they have changed."""
         state = self._runtime.store.state(self.info.id)
         pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded), state.notes)
-        if pins == self.planner.pins:
+        if pins == self.planner.plan_state.pins:
             return False
-        self.planner.use_pins(pins)
+        self.planner.plan_state.use_pins(pins)
         return True
 
     def _notices(self, *, offers_tools: bool) -> Iterator[str]:

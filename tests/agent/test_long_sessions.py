@@ -83,8 +83,10 @@ async def test_a_turn_that_waits_for_the_report_can_be_stopped(
 ) -> None:
     chat, runtime = long
     go, planner = threading.Event(), chat.session.planner
-    look = planner.look
-    monkeypatch.setattr(planner, "look", lambda messages: (go.wait(PATIENCE_SECONDS), look(messages))[1])
+    preview = planner.forecast.preview
+    monkeypatch.setattr(
+        planner.forecast, "preview", lambda branch: (go.wait(PATIENCE_SECONDS), preview(branch))[1]
+    )
     await chat.session.preview.ready()
     warming = asyncio.create_task(chat.session.preview.warm())
     await asyncio.sleep(0)
@@ -112,7 +114,7 @@ async def test_the_report_that_was_made_meanwhile_is_the_one_that_is_shown(
     # and what was counted for it is counted for good
     stored = runtime.store.stretch(chat.session.info.id, None)
     assert all(stored.counts[message.id] for message in stored.messages)
-    monkeypatch.setattr(chat.session.planner, "look", lambda _: pytest.fail("made again"))
+    monkeypatch.setattr(chat.session.planner.forecast, "preview", lambda _: pytest.fail("made again"))
     assert chat.session.preview.report() is made
 
 
@@ -130,7 +132,7 @@ async def test_with_rolling_off_only_what_is_new_is_looked_at_also_where_nothing
         chat.session.preview.report()
     assert min(at for at in shaped if at >= 0) > LONG
     assert chat.session.preview.report().within_budget == (not most)
-    assert chat.session.preview.report() == chat.session.planner.preview(chat.session.messages)
+    assert chat.session.preview.report() == chat.session.planner.forecast.report(chat.session.messages)
 
 
 @pytest.mark.parametrize("most", [0, 4_000])

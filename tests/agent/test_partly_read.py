@@ -96,7 +96,7 @@ async def test_the_same_is_sent_whether_or_not_all_was_read(
         await collect(chat.send("and now?"))
         requests.append(sent(runtime))
         assert not chat.session.conversation.is_whole
-    planned = chat.session.planner.preview(chat.session.conversation.branch)
+    planned = chat.session.planner.forecast.report(chat.session.conversation.branch)
     runtime.store.move_head(chat.session.info.id, head, chat.session.model)
     chat.close()
     monkeypatch.setattr(conversation, "_SOON", 10 * LONG)
@@ -105,7 +105,7 @@ async def test_the_same_is_sent_whether_or_not_all_was_read(
         await collect(chat.send("and now?"))
         assert chat.session.conversation.is_whole
         assert sent(runtime) == request
-    assert chat.session.planner.preview(chat.session.messages).fates == planned.fates
+    assert chat.session.planner.forecast.report(chat.session.messages).fates == planned.fates
     assert_well_formed(chat, runtime)
 
 

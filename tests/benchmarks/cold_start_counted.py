@@ -159,7 +159,7 @@ def text_for(chat: Chat, provider: CountingProvider, target: int, rng: random.Ra
 
     def tokens(text: str) -> int:
         branch = [*chat.session.messages, Message("user", text)]
-        planned = chat.session.planner.untrimmed(branch, "auto", lambda _: True)
+        planned = chat.session.planner.plan_untrimmed(branch, "auto", lambda _: True)
         assert planned is not None
         return provider.tokens(planned.request)
 

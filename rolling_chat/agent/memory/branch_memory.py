@@ -43,4 +43,4 @@ class BranchMemory:
     @property
     def excluded(self) -> frozenset[str]:
         """The messages that the user excluded, and those that are omitted with them."""
-        return self.planner.pin_scope(self.conversation.messages).excluded
+        return self.planner.plan_state.pin_scope(self.conversation.messages).excluded

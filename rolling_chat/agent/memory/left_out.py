@@ -9,7 +9,7 @@ from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.memory.left_out_lines import is_there, longer, lost_lines
 from rolling_chat.agent.memory.proposal import Proposal
 from rolling_chat.agent.memory.summaries import Summaries
-from rolling_chat.agent.request.planner import as_summary
+from rolling_chat.agent.request.plan_state import as_summary
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.summary_left_out import LeftOutLine
@@ -44,7 +44,7 @@ class LeftOut:
         """Add one of its left-out lines to a proposal. Raises ChatError where there is no room for it."""
         planner, text = self.state.planner, self._longer(proposal.summary.text, line)
         summary = replace(proposal.summary, text=text, tokens_after=count_tokens(text, planner.setup.model))
-        _, after = planner.plan_with(self.state.conversation.messages, as_summary(summary))
+        _, after = planner.forecast.with_summary(self.state.conversation.messages, as_summary(summary))
         rest = [one for one in proposal.left_out if one is not line]
         return replace(proposal, summary=summary, after=after, left_out=rest)
 

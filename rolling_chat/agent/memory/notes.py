@@ -41,18 +41,19 @@ class SessionNotes:
         conversation, planner = self._state.conversation, self._state.planner
         edits, excluded = self._edits_and_excluded()
         # what was not read has left the prompt, and its notes are told in the plan
-        notice = planner.decisions.decisions.notice if planner.decisions is not None else NO_CONTENTS
+        plan = planner.plan_state.plan
+        notice = plan.decisions.notice if plan is not None else NO_CONTENTS
         said = enumerate(conversation.recent, conversation.first_index)
         notes = notes_after((*notice.notes, *notice.hidden_notes), said, edits)
         return [note for note in notes.values() if note.text and note.key.index not in excluded]
 
     def _edits_and_excluded(self) -> tuple[NoteEdits, Set[int]]:
         """What the user made of notes on this branch, and the messages that the user excluded, by index."""
-        if not self._state.planner.pins:
+        if not self._state.planner.plan_state.pins:
             return NO_EDITS, frozenset()
         with in_words():
             messages = self._state.conversation.messages
-        pins = self._state.planner.pins.on(messages)
+        pins = self._state.planner.plan_state.pins.on(messages)
         return pins.notes, resolve_pins(placed(messages), pins).excluded
 
     @property
@@ -118,5 +119,5 @@ class SessionNotes:
             state.make_ours()
         with in_words():
             message = state.conversation.messages[key.index - 1]
-        notes = {**state.planner.pins.notes, note_id(message.id, key.number): text}
-        state.keep_pins(replace(state.planner.pins, notes=notes))
+        notes = {**state.planner.plan_state.pins.notes, note_id(message.id, key.number): text}
+        state.keep_pins(replace(state.planner.plan_state.pins, notes=notes))

@@ -96,7 +96,7 @@ class SessionPins:
     @property
     def scope(self) -> PinScope:
         """The message ids on the branch that are pinned, kept with a pin, or excluded."""
-        return self._state.planner.pin_scope(self._state.conversation.messages)
+        return self._state.planner.plan_state.pin_scope(self._state.conversation.messages)
 
     def price(self, change: PinChange, words: str) -> PinPrice:
         """Return the cost of a change without making it."""
@@ -112,7 +112,7 @@ class SessionPins:
 
     def listed(self) -> PinList:
         """Return the pinned and the excluded messages, oldest first, with their cost."""
-        messages, ids = self._messages, self._state.planner.pins
+        messages, ids = self._messages, self._state.planner.plan_state.pins
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
         kept = resolve_pins(messages, pins).pinned
         pinned, excluded = [], []
@@ -137,7 +137,7 @@ class SessionPins:
 
     def _weigh(self, change: PinChange, words: str) -> tuple[PinPrice, PinnedIds]:
         """Return the cost of a change, and the pins after it."""
-        messages, old = self._messages, self._state.planner.pins
+        messages, old = self._messages, self._state.planner.plan_state.pins
         target = named(messages, words, change)
         new = _changed(messages, change, target, old)
         before, after = self._report(old), self._report(new)
@@ -165,7 +165,7 @@ class SessionPins:
         return price, new
 
     def _report(self, ids: PinnedIds) -> PromptReport:
-        return self._state.planner.preview(self._state.conversation.messages, pins=ids)
+        return self._state.planner.forecast.report(self._state.conversation.messages, pins=ids)
 
     @property
     def _messages(self) -> list[Message]:

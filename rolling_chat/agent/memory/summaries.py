@@ -14,7 +14,7 @@ from rolling_chat.agent.memory.left_out_lines import left_out_of
 from rolling_chat.agent.memory.proposal import Proposal, refused_line
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
 from rolling_chat.agent.models import address_of
-from rolling_chat.agent.request.planner import as_summary
+from rolling_chat.agent.request.plan_state import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.running import TurnGate
@@ -82,14 +82,14 @@ class Summaries:
     @property
     def current(self) -> StoredSummary | None:
         """The newest summary of this branch; None if there is none, or it was undone."""
-        newest = self._planner.summary
+        newest = self._planner.plan_state.summary
         return newest if newest is not None and newest.text else None
 
     @property
     def is_active(self) -> bool:
         """Whether the next request contains the newest summary; until then it is only ready."""
         planner, current = self._planner, self.current
-        plan = planner.decisions
+        plan = planner.plan_state.plan
         if not planner.setup.rolling or current is None or plan is None or plan.summary is None:
             return False
         return plan.summary.generation == current.generation
@@ -301,17 +301,17 @@ class Summaries:
             raise ChatError("There is nothing to summarize: the newest turn always stays whole.")
         messages = self._state.conversation.messages
         stands = as_summary(source.newest)
-        _, after = planner.plan_with(messages, stands)
+        _, after = planner.forecast.with_summary(messages, stands)
         summary = replace(source.newest, made_from=first.newest.generation if first.newest else 0)
         left = await left_out_of(self._state.conversation, stands, after) if stands else ()
-        return Proposal(summary, expected, planner.preview(messages), after, refused, left)
+        return Proposal(summary, expected, planner.forecast.report(messages), after, refused, left)
 
     def _activate(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
         """Publish a summary and plan the next request with it."""
         published, branch = self._publish_now(summary, expected), self._state.conversation.messages
-        plan, _ = self._planner.plan_with(branch, as_summary(published), anew=anew)
+        plan, _ = self._planner.forecast.with_summary(branch, as_summary(published), anew=anew)
         if plan is not None:
-            self._planner.use_plan(plan)
+            self._planner.plan_state.use_plan(plan)
             self._state.update(plan=plan.to_json())
 
     def _publish_now(self, summary: StoredSummary, expected: int) -> StoredSummary:
@@ -330,25 +330,25 @@ class Summaries:
         if state.conversation.open_calls():
             return None
         published = self._runtime.store.publish_summary(state.info.id, summary, expected=expected)
-        state.planner.read_summary()
+        state.planner.plan_state.read_summary()
         state.read_info()
         return published
 
     async def _branch(self) -> Sequence[Message]:
         """The branch as far as it was read; all of it where pins may be on any message, or little is left."""
         conversation = self._state.conversation
-        if self._planner.pins or not conversation.is_long:
+        if self._planner.plan_state.pins or not conversation.is_long:
             await conversation.read_rest()
         return conversation.branch
 
     def _source(self, branch: Sequence[Message]) -> SummarySource:
         state, planner = self._state, self._planner
-        newest = planner.summary
+        newest = planner.plan_state.summary
         return SummarySource(
-            planned=planner.planned(branch),
+            planned=planner.pipeline.messages(branch),
             branch=branch,
             newest=newest if newest is not None and newest.text else None,
-            pins=planner.pins_on(branch),
+            pins=planner.plan_state.pins_on(branch),
             model=planner.setup.model,
             config=planner.setup.config if self._may_ask else _by_rule(planner.setup.config),
             address=address_of(
@@ -365,7 +365,7 @@ class Summaries:
     @property
     def _generation(self) -> int:
         """That of the summary which counts, also of one that only takes back; 0 for none."""
-        newest = self._planner.summary
+        newest = self._planner.plan_state.summary
         return newest.generation if newest is not None else 0
 
     def _report(self, event: SummaryEvent) -> None:

@@ -17,7 +17,8 @@ from rolling_chat.agent.memory.warm_summary import WarmPrompt
 from rolling_chat.agent.request.builder import PlannedRequest, RequestParts, growth_of
 from rolling_chat.agent.request.inputs import RequestInputs, canonical
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of
-from rolling_chat.agent.request.planner import Planner, as_summary
+from rolling_chat.agent.request.plan_state import as_summary
+from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.turn.batching import batches

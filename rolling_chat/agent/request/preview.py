@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
-from rolling_chat.agent.request.planner import Preview
+from rolling_chat.agent.request.forecast import Preview
 from rolling_chat.agent.request.prompt_counter import PromptCounter
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import ContextOverflowError, PromptReport
@@ -58,14 +58,14 @@ class RequestPreview:
         revision = self._revision
         if self._report is None or self._report[0] != revision:
             with in_words():
-                return self._keep(revision, self._on_branch(self._planner.look))
+                return self._keep(revision, self._on_branch(self._planner.forecast.preview))
         return self._report[1]
 
     def report_with(self, draft: str) -> PromptReport:
         """Return the report of the next request as if `draft` was sent; nothing is changed."""
         said = Message("user", draft)
         with in_words():
-            return self._on_branch(lambda branch: self._planner.preview(with_last(branch, said)))
+            return self._on_branch(lambda branch: self._planner.forecast.report(with_last(branch, said)))
 
     async def ready(self) -> None:
         """Wait until the report can be had at once, made off the event loop where that takes long."""
@@ -98,66 +98,72 @@ class RequestPreview:
         async with self._making:
             pass
 
-    async def plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
+    async def plan(self, tool_choice: ToolChoice, input_limit: int) -> PlannedRequest:
         """Plan the next request, to be sent now; off the event loop where there is much to look at.
 
         What only its upper bound keeps from fitting is counted by the provider, where it can be asked.
-        `most` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
+        `input_limit` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
         """
         planner = self._planner
         planner.notice_idleness()
         await self._counter.count_uncertain(self._conversation.branch, tool_choice)
         try:
-            planned = await self._plan(tool_choice, most)
+            planned = await self._plan(tool_choice, input_limit)
         except ContextOverflowError:
-            if most or not await self._counter.settle(self._conversation.branch, tool_choice):
+            if input_limit or not await self._counter.settle(self._conversation.branch, tool_choice):
                 raise
-            planned = await self._plan(tool_choice, most)
+            planned = await self._plan(tool_choice, input_limit)
         else:
             report = planned.report
             gave_way = report.trimmed or report.reduced_reserve or report.bound > report.room
-            if gave_way and not most and await self._counter.settle(self._conversation.branch, tool_choice):
-                planned = await self._plan(tool_choice, most)
+            if (
+                gave_way
+                and not input_limit
+                and await self._counter.settle(self._conversation.branch, tool_choice)
+            ):
+                planned = await self._plan(tool_choice, input_limit)
         planner.take(planned)
         return planned
 
-    async def _plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
+    async def _plan(self, tool_choice: ToolChoice, input_limit: int) -> PlannedRequest:
         planner, conversation = self._planner, self._conversation
-        planner.remember_sizes(conversation.branch)
+        planner.feedback.remember_sizes(conversation.branch)
         if not planner.is_quick(conversation.branch):
-            return await self._plan_in_background(tool_choice, most)
+            return await self._plan_in_background(tool_choice, input_limit)
         try:
-            planned = planner.plan(conversation.branch, tool_choice=tool_choice, most=most)
+            planned = planner.plan(conversation.branch, tool_choice=tool_choice, input_limit=input_limit)
         except NotReadError:
-            return await self._plan_in_background(tool_choice, most)
+            return await self._plan_in_background(tool_choice, input_limit)
         conversation.save_counts()
         return planned
 
-    async def _plan_in_background(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
+    async def _plan_in_background(self, tool_choice: ToolChoice, input_limit: int) -> PlannedRequest:
         planner, conversation = self._planner, self._conversation
         async with self._making:
             while True:
-                revision = planner.revision
-                planned = await self._in_background(partial(planner.plan, tool_choice=tool_choice, most=most))
+                revision = planner.plan_state.revision
+                planned = await self._in_background(
+                    partial(planner.plan, tool_choice=tool_choice, input_limit=input_limit)
+                )
                 await in_background(conversation.save_counts)
-                if planner.revision == revision:
+                if planner.plan_state.revision == revision:
                     return planned
                 # the user has pinned or switched something meanwhile: this request goes by it
 
     async def _make(self) -> None:
         if self._state.is_closed:
             return
-        self._planner.remember_sizes(self._conversation.branch)
+        self._planner.feedback.remember_sizes(self._conversation.branch)
         revision = self._revision
         if self._report is None or self._report[0] != revision:
-            preview = await self._in_background(self._planner.look)
+            preview = await self._in_background(self._planner.forecast.preview)
             self._keep(revision, preview)
         if not self._state.is_followed and not self._state.is_closed:
             await in_background(self._conversation.save_counts)
 
     async def _in_background(self, work: Callable[[Sequence[Message]], Made]) -> Made:
         """Work on as much of the branch as is needed, off the event loop; read what is missing for it."""
-        if self._planner.pins:  # they may be on any message
+        if self._planner.plan_state.pins:  # they may be on any message
             await self._conversation.read_rest()
         for _ in range(_MAX_MISSING):
             try:
@@ -175,7 +181,7 @@ class RequestPreview:
             return work(self._conversation.messages)
 
     def _keep(self, revision: object, preview: Preview) -> PromptReport:
-        self._planner.keep(preview)
+        self._planner.forecast.keep(preview)
         self._report = (revision, preview.report)
         return preview.report
 
@@ -186,7 +192,7 @@ class RequestPreview:
         return (
             self._conversation.version,
             is_whole,
-            planner.revision,
+            planner.plan_state.revision,
             planner.setup.model,
             planner.setup.rolling,
         )

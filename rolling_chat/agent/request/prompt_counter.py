@@ -42,7 +42,7 @@ class PromptCounter:
 
     async def count_beginning(self, branch: Sequence[Message]) -> None:
         """Have a server nearby count the prompt before anything is sent, unless a request is under way."""
-        plan = self._planner.decisions
+        plan = self._planner.plan_state.plan
         if self._is_free and (plan is None or plan.sent is None):
             await self._count(branch, "auto", _is_uncertain, _NEAR_PATIENCE)
 
@@ -85,9 +85,9 @@ class PromptCounter:
         if not who_counts(*self._place) or planner.setup.measurements.is_miscounted:
             return False
         for _ in range(_ATTEMPTS):
-            revision, since = planner.revision, planner.decisions
+            revision, since = planner.plan_state.revision, planner.plan_state.plan
             try:
-                planned = await in_background(partial(planner.untrimmed, branch, tool_choice, wanted))
+                planned = await in_background(partial(planner.plan_untrimmed, branch, tool_choice, wanted))
             except NotReadError:
                 planned = None  # what is so long is not sent as it stands
             if planned is None:
@@ -95,8 +95,8 @@ class PromptCounter:
             tokens = await self._runtime.provider.count_tokens(planned.request, seconds)
             if not tokens:
                 return None
-            if planner.revision == revision and planner.decisions is since:
-                return planner.confirm(planned.plan, tokens, is_counted=True)
+            if planner.plan_state.revision == revision and planner.plan_state.plan is since:
+                return planner.feedback.confirm(planned.plan, tokens, is_counted=True)
             # the gauge has looked meanwhile, or the user switched something: the count is remembered
         return False
 

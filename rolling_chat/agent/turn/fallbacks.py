@@ -207,11 +207,11 @@ class Fallbacks:
             self._return()
             return
         self._own = self.own
-        self._state.planner.stand_in(*target)
+        self._state.planner.plan_state.stand_in(*target)
 
     def _return(self) -> None:
         self._own = None
-        self._state.planner.stand_back()
+        self._state.planner.plan_state.stand_back()
 
     def _none_answers(self) -> ProviderError:
         """Return the error that names all models; the session is on its own again."""

@@ -282,7 +282,7 @@ class AgentLoop:
                 advice = read_refusal(refusal, planned)
                 self.planner.setup.note_try()
                 await self.conversation.read_rest()  # what was counted of any part of it may be wrong
-                if self.planner.learn_refusal(planned, advice.counted, self.conversation.messages):
+                if self.planner.feedback.learn_refusal(planned, advice.counted, self.conversation.messages):
                     advice = advice.without_counts()
                     self.conversation.save_counts()
                 if advice.learned is not None:
@@ -361,7 +361,7 @@ class AgentLoop:
             if miss is not None:
                 self.misses.append(miss)
         if not reply.was_retried:  # some servers report the sum of what was tried
-            self.planner.succeed(reply.usage, message, self.conversation.branch)
+            self.planner.feedback.learn_answer(reply.usage, message, self.conversation.branch)
             with contextlib.suppress(StoreError):  # they are stored with the next request
                 self.conversation.save_counts()
         return message

@@ -64,7 +64,7 @@ class RoomNotice:
 
     def _is_told(self, recent: Sequence[Message]) -> bool:
         """Has it been told since the last trim?"""
-        plan = self._planner.decisions
+        plan = self._planner.plan_state.plan
         seen = plan.decisions.notice.seen if plan is not None else 0
         since = max(0, seen - self._conversation.first_index)
         return any(ROOM_MARK in (one.note or one.text) for one in recent[since:] if one.role != "assistant")

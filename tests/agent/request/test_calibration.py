@@ -105,7 +105,7 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
     planner = Planner(runtime, setup, "s", SessionCounts())
     assert planner.setup.window == 1_000
     reply = Message("assistant", "Yes.", id="m2")
-    planner.succeed(Usage(1_001), reply, [Message("user", "So?", id="m1"), reply])
+    planner.feedback.learn_answer(Usage(1_001), reply, [Message("user", "So?", id="m1"), reply])
     assert planner.setup.window == WINDOW
     assert runtime.store.models.learned(MODEL, "") == Learned()
     runtime.store.close()

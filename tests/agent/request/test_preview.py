@@ -13,7 +13,8 @@ import pytest
 from rolling_chat.agent import Chat, PinChange
 from rolling_chat.agent.request import planner as planning
 from rolling_chat.agent.request.builder import PlannedRequest
-from rolling_chat.agent.request.planner import Planner, Preview
+from rolling_chat.agent.request.forecast import Forecast, Preview
+from rolling_chat.agent.request.planner import Planner
 from rolling_chat.events import PromptPlanned, TurnEnded
 from rolling_chat.messages import Message
 from tests.support.patience import PATIENCE_SECONDS
@@ -35,7 +36,7 @@ class Gate:
 @pytest.fixture
 def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few messages are many."""
-    monkeypatch.setattr(planning, "_FEW", 3)
+    monkeypatch.setattr(planning, "_MAX_QUICK", 3)
 
 
 def long_chat(home: Path) -> Chat:
@@ -54,7 +55,7 @@ async def test_what_is_pinned_while_a_request_is_planned_is_in_it(
 
     def slow(planner: Planner, branch: Sequence[Message], **rest: Any) -> PlannedRequest:
         gate.wait()
-        asked.append(planner.pins.excluded)
+        asked.append(planner.plan_state.pins.excluded)
         return plan(planner, branch, **rest)
 
     monkeypatch.setattr(Planner, "plan", slow)
@@ -90,7 +91,7 @@ async def test_who_stops_while_a_request_is_planned_sends_nothing_and_can_go_on(
 
     monkeypatch.setattr(Planner, "plan", slow)
     chat = long_chat(tmp_path)
-    before = chat.session.planner.decisions
+    before = chat.session.planner.plan_state.plan
 
     async def turn() -> list[object]:
         return [event async for event in chat.send("and now?")]
@@ -99,7 +100,7 @@ async def test_who_stops_while_a_request_is_planned_sends_nothing_and_can_go_on(
     await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
     chat.stop()
     await running
-    assert chat.session.planner.decisions is before
+    assert chat.session.planner.plan_state.plan is before
     assert chat._runtime.store.requests(chat.session.info.id) == []
     gate.go.set()
     assert [event async for event in chat.carry_on()]
@@ -118,13 +119,13 @@ async def test_after_a_move_the_report_is_made_beside_the_loop_and_is_that_of_th
     chat.session.history.undo()
     assert not chat.session.preview.is_ready
     assert not chat.session.preview.can_vary
-    gate, look = Gate(), Planner.look
+    gate, preview = Gate(), Forecast.preview
 
-    def slow(planner: Planner, branch: Sequence[Message]) -> Preview:
+    def slow(forecast: Forecast, branch: Sequence[Message]) -> Preview:
         gate.wait()
-        return look(planner, branch)
+        return preview(forecast, branch)
 
-    monkeypatch.setattr(Planner, "look", slow)
+    monkeypatch.setattr(Forecast, "preview", slow)
     making = asyncio.create_task(chat.session.preview.ready())
     await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
     assert not chat.session.preview.is_ready

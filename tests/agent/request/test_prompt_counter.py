@@ -90,7 +90,7 @@ def test_a_preview_goes_by_what_decides_also_after_a_request_that_failed_on_its_
 ) -> None:
     provider.characters = 0
     chat = Chat.open(runtime, rolling=False)
-    chat.session.planner._wire_tokens = 50  # by which the wire form of that request was longer than planned
+    chat.session.planner.plan_state.wire_tokens = 50  # what its wire form added to the plan
     report = chat.session.preview.report_with((DENSE * 2)[:-100])
     assert report.unproven <= report.room < report.bound
     assert report.within_budget
@@ -225,7 +225,7 @@ async def test_a_pin_set_while_the_provider_counts_is_counted_too(
     provider.answers.clear()
     turn = asyncio.create_task(collect(chat.send(DENSE * 2)))
     await asyncio.wait_for(provider.asked.wait(), PATIENCE_SECONDS)
-    chat.session.planner.read_summary()  # something that the next request may show
+    chat.session.planner.plan_state.read_summary()  # something that the next request may show
     provider.answers.set()
     assert _end(await turn).outcome is Outcome.DONE
     assert len(provider.counted) == 2
@@ -267,13 +267,13 @@ async def test_what_is_cold_is_cold_still_once_it_was_counted(tmp_path: Path) ->
     chat = Chat.open(runtime, rolling=True)
     await collect(chat.send("Hello. " * 30))
     planner = chat.session.planner
-    assert planner.decisions is not None
-    planner.use_plan(replace(planner.decisions.cold(), sent=None, confirmed=None))
+    assert planner.plan_state.plan is not None
+    planner.plan_state.use_plan(replace(planner.plan_state.plan.cold(), sent=None, confirmed=None))
     asked = len(provider.counted)
     await chat.session.count_beginning()
     assert len(provider.counted) > asked
-    assert planner.decisions is not None
-    assert planner.decisions.is_cold
+    assert planner.plan_state.plan is not None
+    assert planner.plan_state.plan.is_cold
     runtime.store.close()
 
 

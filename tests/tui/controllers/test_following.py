@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from rolling_chat.agent import Chat, conversation
 from rolling_chat.agent.request import planner as planning
-from rolling_chat.agent.request.planner import Planner, Preview
+from rolling_chat.agent.request.forecast import Forecast, Preview
 from rolling_chat.context import branch_parts
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.opening import open_store
@@ -131,17 +131,17 @@ async def test_keys_are_taken_while_the_report_of_another_branch_is_made(
     tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate.set()
-    monkeypatch.setattr(planning, "_FEW", 10)
-    chat, look, made = long_chat(tmp_path), Planner.look, threading.Event()
+    monkeypatch.setattr(planning, "_MAX_QUICK", 10)
+    chat, preview, made = long_chat(tmp_path), Forecast.preview, threading.Event()
 
-    def slow(planner: Planner, branch: Sequence[Message]) -> Preview:
+    def slow(forecast: Forecast, branch: Sequence[Message]) -> Preview:
         assert threading.current_thread() is not threading.main_thread()
         assert made.wait(PATIENCE_SECONDS)
-        return look(planner, branch)
+        return preview(forecast, branch)
 
     async with make_app(chat, tmp_path).run_test() as pilot:
         await reads(pilot, "rolling: off")
-        monkeypatch.setattr(Planner, "look", slow)
+        monkeypatch.setattr(Forecast, "preview", slow)
         await type_line(pilot, "/undo")
         await reads(pilot, "question 44.", "/redo")
         await pilot.press("ctrl+c", *"typed")
@@ -251,7 +251,7 @@ async def test_fates_are_not_drawn_for_every_part_of_a_session_that_is_read_whol
     show = Transcript.show_fates
     monkeypatch.setattr(Transcript, "show_fates", lambda view, fates: (drawn.append(view), show(view, fates)))
     monkeypatch.setattr(branch_parts, "MIN_SKIPPED", 0)
-    monkeypatch.setattr(planning, "_FEW", 5)
+    monkeypatch.setattr(planning, "_MAX_QUICK", 5)
     chat = long_chat(tmp_path, " word" * 200)
     runtime, session = chat._runtime, chat.session.info.id
     context = replace(runtime.settings.context, max_context_tokens=8_000)
