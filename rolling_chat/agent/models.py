@@ -144,6 +144,6 @@ def unknown_address_line(model: str) -> str:
     """Return the line for a session that does not know where its requests go."""
     own = place_of(model, "")
     return (
-        f"this session does not know the address of {model}: it is from an older version; "
-        f"give it with --api-base URL, or --api-base {PROVIDERS_OWN} for {own}"
+        f"this session does not know the address of {model}: it is from an older version, or "
+        f"somebody else chose it; give it with --api-base URL, or --api-base {PROVIDERS_OWN} for {own}"
     )

@@ -99,7 +99,9 @@ def permission_question(request: PermissionRequest) -> UserQuestion:
 def address_question(model: str, addresses: Mapping[str, str]) -> UserQuestion:
     """Return the question to which address to send the session; the answer "" means none."""
     answers = [Answer(place, address) for address, place in addresses.items()]
-    text = f"This session is from an older version. For another address: /model {model} ADDRESS."
+    text = (
+        f"An older version did not keep it, or somebody else chose it. For another: /model {model} ADDRESS."
+    )
     nowhere = Answer("Do not send", "", escape=True)
     return UserQuestion(f"Where is {one_line(model)}?", text, (*answers, nowhere))
 

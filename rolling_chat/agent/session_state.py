@@ -21,6 +21,7 @@ from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
 from rolling_chat.settings.schema import EFFORTS, Effort
+from rolling_chat.text import one_line
 from rolling_chat.tools import Tool
 
 log = logging.getLogger("rolling_chat.agent.session_state")
@@ -83,9 +84,11 @@ class SessionState:
 
     @property
     def holder(self) -> str:
-        """A description of the other process that has the session open; empty if there is none."""
+        """A description of who else has the session, whom it is left to; empty if there is none."""
         if self._owner is None:
             return ""
+        if not self._owner.pid:
+            return f"{one_line(self._owner.host, 40)}'s, and shared with you for reading only"
         since = datetime.fromtimestamp(self._owner.since).astimezone()
         return f"open in another terminal (process {self._owner.pid} since {since:%H:%M})"
 

@@ -17,6 +17,17 @@ class StoreError(Exception):
     """An operation of the session store that failed; `str()` is the one line for the user."""
 
 
+class StoreOutOfReach(StoreError):  # noqa: N818
+    """A store whose connection is lost; `name` is what it is called. The next call tries it again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} is out of reach: nothing that was stored is lost, and it is tried again; "
+            "send again once the network or the server is back"
+        )
+        self.name = name
+
+
 class StoreDamaged(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
     """A damaged part of the database file; the rest may be readable."""
 
@@ -277,7 +288,10 @@ class KeptChange:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that has a session open; `since` is in seconds since the epoch."""
+    """The process that has a session open; `since` is in seconds since the epoch.
+
+    A `pid` of 0 is nobody's: the session is shared for reading only, and `host` is its owner.
+    """
 
     pid: int
     host: str
@@ -325,7 +339,7 @@ class SessionCopy:
 
     `messages` are those of all its branches, each behind the one above it; those that the other store has may
     be left out. `bases` are what the requests were made from, by digest; `asked_by` is the call that it is a
-    task of. What files held before they were changed stays where they are.
+    task of, `tasks` are its own. What files held before they were changed stays where they are.
     """
 
     info: SessionInfo
@@ -335,3 +349,4 @@ class SessionCopy:
     requests: Sequence[RequestRecord] = ()
     bases: Mapping[str, JsonObject] = field(default_factory=lambda: MappingProxyType({}))
     asked_by: AskedBy | None = None
+    tasks: Sequence[SessionCopy] = ()

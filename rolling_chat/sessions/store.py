@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
@@ -301,15 +301,19 @@ class SessionStore(Protocol):
         To ask costs nothing; a session that another has open is followed by it.
         """
 
+    # From one store to another
 
-class CopyingStore(SessionStore, Protocol):
-    """A store whose sessions can go to another, and come from there."""
+    def ids_in(self, session_id: str) -> list[str]:
+        """Return the ids of the messages and requests in a copy of a session, with those of its tasks."""
 
-    def missing(self, message_ids: Iterable[str]) -> list[str]:
-        """Return those ids of messages that this store does not have, in their order."""
+    def missing(self, ids: Iterable[str]) -> list[str]:
+        """Return those ids of messages and of finished requests that this store does not have, in order."""
 
-    def copy_of(self, session_id: str) -> SessionCopy:
-        """Return a session with all that belongs to it, up to what is still being written."""
+    def copy_of(self, session_id: str, without: Collection[str] = ()) -> SessionCopy:
+        """Return a session with all that belongs to it, up to what is still being written.
+
+        `without` are ids of messages and requests that are left out.
+        """
 
     def adopt(self, copy: SessionCopy) -> SessionInfo:
         """Store what is new of another store's session, with the ids that it has there, all of it or nothing.
@@ -317,6 +321,7 @@ class CopyingStore(SessionStore, Protocol):
         To adopt what is here already changes nothing. Where a session was written to in both stores, that
         which was last says where its head is, and what its title, its model and its pins are; what was said
         in the other is a branch that was left. A fork's own messages are its own, and those that it shares
-        are its origin's, whichever comes first. Raises StoreError if the session is open elsewhere, and if
-        what its messages stand below is neither here nor in the copy.
+        are its origin's, whichever comes first. What is new here is the user's own. Raises StoreError if the
+        session is open elsewhere, if it or what its messages stand below belongs to somebody else, and if
+        that is neither here nor in the copy.
         """

@@ -6,6 +6,9 @@ import math
 from dataclasses import replace
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.ids import is_id
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.text import one_line
 
 REASONING = "reasoning_content"
 
@@ -21,6 +24,13 @@ def whole(value: int) -> int:
 def real(value: float) -> float:
     """Convert a time or a duration to a finite number that a database can store."""
     return float(value) if math.isfinite(value) else 0.0
+
+
+def require_id(id: str, what: str) -> str:
+    """Return the id of a session or a message that comes from elsewhere. Raises StoreError if it is none."""
+    if not is_id(id):
+        raise StoreError(f"{one_line(id, 40)!r} is no id that a {what} can have")
+    return id
 
 
 def with_streamed(message: Message, text: str, reasoning: str) -> Message:

@@ -123,7 +123,7 @@ def make_runtime(
     *,
     settings: Settings | None = None,
     window: int = 32_000,
-    database: Path | None = None,
+    database: str | Path | None = None,
 ) -> Runtime:
     """A runtime with a real store in `tmp_path` and an empty working folder beside it.
 

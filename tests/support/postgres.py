@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.postgres.migrations import script
 from tests.support.patience import PATIENCE_SECONDS
 
 ADMIN = "postgres"
@@ -154,6 +155,20 @@ def new_database(server: Server, *, empty: bool = False) -> str:
     name = f"test_{secrets.token_hex(8)}"
     template = "template0" if empty else _TEMPLATE
     server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    return name
+
+
+def new_team(server: Server, *logins: str) -> str:
+    """Make a database set up for several people, as the script of the roles says; return its name."""
+    name = new_database(server, empty=True)
+    server.sql(script("roles.sql"), name)
+    for login in logins:
+        server.sql(
+            f"DO $$ BEGIN CREATE ROLE {login} LOGIN IN ROLE rolling_chat_member;"
+            " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
+            name,
+        )
+    open_store(server.url(name)).close()  # its owner makes the tables
     return name
 
 

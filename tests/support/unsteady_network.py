@@ -29,6 +29,8 @@ class UnsteadyNetwork:
         self.port = 0
         self.statements = 0
         """How many the clients sent, each of which waits for one way there and back."""
+        self.pieces = 0
+        """How many pieces came from the clients."""
         self._lose_answers = 0
 
     def start(self) -> None:
@@ -102,6 +104,7 @@ class UnsteadyNetwork:
         with contextlib.suppress(OSError):
             while piece := await reader.read(_PIECE):
                 if is_client:
+                    self.pieces += 1
                     self.statements += piece[:1] in _STATEMENT
                     if self._lose_answers:
                         self._lose_answers -= 1

@@ -7,9 +7,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import Connection
@@ -18,7 +18,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from rolling_chat.sessions.postgres.address import Address
 from rolling_chat.sessions.postgres.migrations import migrate, use_schema
 from rolling_chat.sessions.postgres.refusals import refusal
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.records import StoreError, StoreOutOfReach
 from rolling_chat.text import printable
 
 _log = logging.getLogger("rolling_chat.sessions")
@@ -26,6 +26,7 @@ _log = logging.getLogger("rolling_chat.sessions")
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 logging.getLogger("psycopg.pool").propagate = False
 
+_T = TypeVar("_T")
 Row: TypeAlias = tuple[Any, ...]
 Values: TypeAlias = Mapping[str, Any]
 
@@ -101,6 +102,16 @@ class Database:
         When the connection is lost it is run again, by a new one: it must not matter whether the first
         time was committed. It can ask for that by its value `again`.
         """
+        return self._tried(lambda connection, again: _run(connection, statement, values, again), patience)
+
+    def run_together(self, statements: Sequence[tuple[str, Values]]) -> list[list[Row]]:
+        """Run statements in one transaction, sent without waiting for each; return the rows of each.
+
+        They are run again as the one of `run` is.
+        """
+        return self._tried(lambda connection, again: _run_together(connection, statements, again), None)
+
+    def _tried(self, work: Callable[[Connection[Row], bool], _T], patience: float | None) -> _T:
         until = time.monotonic() + (self._patience() if patience is None else patience)
         delay = _FIRST_DELAY
         again = False
@@ -110,10 +121,9 @@ class Database:
             try:
                 left = max(_GLANCE, until - time.monotonic())
                 with self._connection(min(left, _TRY)) as connection:
-                    cursor = connection.execute(statement, {"again": again, **(values or {})})
-                    rows = cursor.fetchall() if cursor.description else []
+                    result = work(connection, again)
                 self._is_lost = False
-                return rows
+                return result
             except psycopg.Error as error:
                 if not _may_pass(error):
                     raise self._fault(error) from error
@@ -161,12 +171,9 @@ class Database:
         with suppress(PoolClosed):
             self._pool.drain()
 
-    def _lost(self) -> StoreError:
+    def _lost(self) -> StoreOutOfReach:
         self._is_lost = True
-        return StoreError(
-            f"{self.name} is out of reach: nothing that was stored is lost, and it is tried again; "
-            "send again once the network or the server is back"
-        )
+        return StoreOutOfReach(self.name)
 
     def _fault(self, error: psycopg.Error) -> StoreError:
         if isinstance(error, PoolClosed):
@@ -176,6 +183,20 @@ class Database:
             return known
         _log.error("%s: %s", self.name, self._address.redacted(str(error)))
         return StoreError(f"{self.name} has failed: {_reason(self._address, error)}")
+
+
+def _run(connection: Connection[Row], statement: str, values: Values | None, again: bool) -> list[Row]:
+    cursor = connection.execute(statement, {"again": again, **(values or {})})
+    return cursor.fetchall() if cursor.description else []
+
+
+def _run_together(
+    connection: Connection[Row], statements: Sequence[tuple[str, Values]], again: bool
+) -> list[list[Row]]:
+    with connection.pipeline() as pipeline, connection.transaction():
+        cursors = [connection.execute(one, {"again": again, **values}) for one, values in statements]
+        pipeline.sync()
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
 def _is_on_screen() -> bool:
@@ -192,7 +213,9 @@ def _may_pass(error: psycopg.Error) -> bool:
         return False
     if isinstance(error, PoolTimeout):
         return True
-    return _is_connection_lost(error) or (error.sqlstate or "").startswith(_PASSING)
+    # two sessions went on from one message at once
+    is_overtaken = error.diag.constraint_name == "message_run_depth_key"
+    return is_overtaken or _is_connection_lost(error) or (error.sqlstate or "").startswith(_PASSING)
 
 
 def _is_connection_lost(error: psycopg.Error) -> bool:

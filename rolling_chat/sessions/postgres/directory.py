@@ -32,7 +32,9 @@ _INFO = """
         EXISTS (SELECT FROM summary WHERE summary.session = session.number)
             AND coalesce((newest_summary(session.number, session.head)).text, '') <> '',
         session.rolling, session.created_at, session.updated_at, coalesce(tip.id, ''), session.title_given,
-        session.parent, session.summary_noted, session.api_base, session.effort, coalesce(asking.id, ''),
+        session.parent, session.summary_noted,
+        CASE WHEN session.api_base = '' OR session.api_base_by = session_user THEN session.api_base END,
+        session.effort, coalesce(asking.id, ''),
         session.short
     FROM session LEFT JOIN message AS tip ON tip.number = session.head
     LEFT JOIN message AS asked ON asked.number = session.asked_by
@@ -61,6 +63,8 @@ _CREATE = """
         %(now)s, %(now)s
     ) ON CONFLICT (id) DO NOTHING
 """
+OF_ID = f"{_INFO} WHERE session.id = %(id)s"
+"""The session `id`, for `read`."""
 _LEAVES = """
     WITH place AS MATERIALIZED (SELECT number, head, forked_at FROM seen(%(session)s)), ends AS (
         SELECT leaf.number, 0 AS is_fork FROM place JOIN message AS leaf ON leaf.session = place.number
@@ -109,10 +113,10 @@ def create(
 
 def exact(database: Database, id: str) -> SessionInfo:
     """Return a session. Raises SessionNotFound."""
-    rows = database.run(f"{_INFO} WHERE session.id = %(id)s", {"id": pack(id)})
+    rows = database.run(OF_ID, {"id": pack(id)})
     if not rows:
         raise SessionNotFound(f"there is no session {one_line(id, 40)!r}; it may have been deleted")
-    return _info(rows[0])
+    return read(rows[0])
 
 
 # ways of naming a session; the first that any is met by counts
@@ -139,7 +143,7 @@ def find(database: Database, name: str) -> SessionInfo:
             f"{_INFO} WHERE {way} {_NEWEST_FIRST} LIMIT %(most)s", {**values, "most": _LISTED + 1}
         )
     if len(rows) == 1:
-        return _info(rows[0])
+        return read(rows[0])
     if rows:
         raise SessionAmbiguous(f"several sessions match {said}: {_names(rows)}")
     newest = database.run(
@@ -156,7 +160,7 @@ def listed(database: Database, folder: str | None, limit: int | None) -> list[Se
         "folder": None if folder is None else pack(folder),
         "most": None if limit is None else max(limit, 0),
     }
-    return [_info(row) for row in database.run(f"{where} {_NEWEST_FIRST} LIMIT %(most)s", values)]
+    return [read(row) for row in database.run(f"{where} {_NEWEST_FIRST} LIMIT %(most)s", values)]
 
 
 def tasks(database: Database, session_id: str) -> list[SessionInfo]:
@@ -164,7 +168,7 @@ def tasks(database: Database, session_id: str) -> list[SessionInfo]:
     statement = (
         f"{_INFO} WHERE session.number IN (SELECT tasks_of((seen(%(id)s)).number)) ORDER BY session.number"
     )
-    return [_info(row) for row in database.run(statement, {"id": pack(session_id)})]
+    return [read(row) for row in database.run(statement, {"id": pack(session_id)})]
 
 
 def task_of_call(database: Database, asked_by: AskedBy) -> SessionInfo | None:
@@ -174,13 +178,18 @@ def task_of_call(database: Database, asked_by: AskedBy) -> SessionInfo | None:
         " AND session.asked_call = %(call)s ORDER BY session.number DESC LIMIT 1"
     )
     rows = database.run(statement, {"reply": pack(asked_by.reply_id), "call": asked_by.call})
-    return _info(rows[0]) if rows else None
+    return read(rows[0]) if rows else None
 
 
 def state(database: Database, session_id: str) -> SessionState:
     """Return the stored pins, exclusions and plan of a session."""
     statement = "SELECT pins, excluded, notes, plan, servers FROM seen(%(id)s)"
-    pins, excluded, notes, plan, servers = map(unpack_json, database.row(statement, {"id": pack(session_id)}))
+    return read_state(database.row(statement, {"id": pack(session_id)}))
+
+
+def read_state(row: Sequence[str]) -> SessionState:
+    """Build a state from its columns."""
+    pins, excluded, notes, plan, servers = map(unpack_json, row)
     return SessionState(
         pins=tuple(pins), excluded=tuple(excluded), notes=dict(notes), plan=plan, servers=servers
     )
@@ -188,7 +197,7 @@ def state(database: Database, session_id: str) -> SessionState:
 
 def change(database: Database, id: str, store: str, changes: SessionChanges) -> SessionInfo:
     """Change the columns of a session that `changes` names. A title set so is the user's own."""
-    columns = _columns(changes)
+    columns = changed_columns(changes)
     if not columns:
         return exact(database, id)
     settings = ", ".join(
@@ -203,7 +212,7 @@ def change(database: Database, id: str, store: str, changes: SessionChanges) -> 
         ), told AS (SELECT tell_followers(number, id) FROM changed)
         {_INFO.replace("FROM session LEFT JOIN", "FROM changed AS session CROSS JOIN told LEFT JOIN", 1)}
     """  # noqa: S608 - our own names
-    return _info(database.row(statement, {**columns, "id": pack(id), "store": store}))
+    return read(database.row(statement, {**columns, "id": pack(id), "store": store}))
 
 
 def left_branches(database: Database, session_id: str) -> list[LeftBranch]:
@@ -272,7 +281,8 @@ def move_head(database: Database, session_id: str, *, store: str, head: str, mod
     return None if plan is None else unpack_json(plan)
 
 
-def _columns(changes: SessionChanges) -> dict[str, Any]:
+def changed_columns(changes: SessionChanges) -> dict[str, Any]:
+    """Return the columns that changes of a session come to."""
     columns: dict[str, Any] = {}
     for key, value in changes.items():
         match key, value:
@@ -302,7 +312,8 @@ def _columns(changes: SessionChanges) -> dict[str, Any]:
     return columns
 
 
-def _info(row: Row) -> SessionInfo:
+def read(row: Row) -> SessionInfo:
+    """Build a session from a row of `OF_ID`."""
     (
         session_id, title, folder, model, messages, has_summary, rolling, created_at, updated_at, head,
         title_given, parent, summary_noted, api_base, effort, task_of, short,
@@ -329,7 +340,7 @@ def _info(row: Row) -> SessionInfo:
 
 
 def _names(rows: Sequence[Row]) -> str:
-    listed = [_info(row) for row in rows[:_LISTED]]
+    listed = [read(row) for row in rows[:_LISTED]]
     are_told_apart = len({info.short for info in listed}) == len(listed)
     named = ", ".join(
         f"{info.short if are_told_apart else info.id} ({one_line(info.title, 30) or 'untitled'})"

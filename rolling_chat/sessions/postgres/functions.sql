@@ -38,6 +38,31 @@ CREATE OR REPLACE FUNCTION is_of(p_message bigint, p_session session) RETURNS bo
         OR is_on_branch(p_message, p_session.head) OR is_on_branch(p_message, p_session.forked_at)
 $$;
 
+-- The messages on any branch of a session, those that it shares with the one that it forked among them, but
+-- those that still grow.
+CREATE OR REPLACE FUNCTION tree_of(p_session bigint) RETURNS TABLE (number bigint) LANGUAGE plpgsql STABLE ROWS 1000 AS $$
+BEGIN
+    RETURN QUERY
+    WITH own AS MATERIALIZED (
+        SELECT message.number, message.parent FROM message WHERE message.session = p_session
+    ), tip AS (
+        SELECT session.head AS number FROM session WHERE session.number = p_session
+        UNION
+        SELECT session.forked_at FROM session WHERE session.number = p_session
+        UNION
+        SELECT own.parent FROM own WHERE NOT EXISTS (SELECT FROM own AS one WHERE one.number = own.parent)
+    ), tree AS (
+        SELECT own.number FROM own
+        UNION
+        SELECT message.number FROM tip CROSS JOIN LATERAL line_of(tip.number) AS line CROSS JOIN LATERAL (
+            SELECT one.number FROM message AS one WHERE one.run = line.run
+                AND one.depth BETWEEN line.first AND line.last
+            OFFSET 0  -- range by range, by the index
+        ) AS message
+    )
+    SELECT tree.number FROM tree WHERE NOT EXISTS (SELECT FROM growing WHERE growing.message = tree.number);
+END $$;
+
 CREATE OR REPLACE FUNCTION message_number(p_id text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE found bigint;
 BEGIN
@@ -118,46 +143,54 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION add_message(p_session session, p_message json, p_now double precision)
-RETURNS session LANGUAGE plpgsql AS $$
-DECLARE
-    above message; new_number bigint; is_users boolean; the_title text := p_message ->> 'title';
-    message_time double precision := coalesce(nullif((p_message ->> 'created_at')::double precision, 0), p_now);
+-- A message put below another, which it goes on from where nothing else does.
+CREATE OR REPLACE FUNCTION insert_message(
+    p_session bigint, p_owner name, above message, p_message json, p_time double precision
+) RETURNS message LANGUAGE plpgsql AS $$
+DECLARE new_number bigint := nextval('message_number_seq'); made message;
 BEGIN
-    SELECT * INTO above FROM message WHERE number = p_session.head;
-    is_users := p_message ->> 'role' = 'user';
-    new_number := nextval('message_number_seq');
     INSERT INTO message (
         number, id, owner, session, parent, run, depth, turn, role, content, parts, tool_calls, tool_call_id,
-        name, extras, provider, model, ending, created_at, words
+        name, extras, provider, model, ending, created_at, counts, words
     ) OVERRIDING SYSTEM VALUE VALUES (
-        new_number, p_message ->> 'id', p_session.owner, p_session.number, above.number,
+        new_number, p_message ->> 'id', p_owner, p_session, above.number,
         CASE WHEN above.number IS NULL OR EXISTS
             (SELECT FROM message WHERE run = above.run AND depth = above.depth + 1)
         THEN new_number ELSE above.run END,
-        coalesce(above.depth, 0) + 1, coalesce(above.turn, 0) + is_users::integer,
+        coalesce(above.depth, 0) + 1, coalesce(above.turn, 0) + (p_message ->> 'role' = 'user')::integer,
         p_message ->> 'role', p_message ->> 'content', p_message ->> 'parts', p_message ->> 'tool_calls',
         p_message ->> 'tool_call_id', p_message ->> 'name', p_message ->> 'extras', p_message ->> 'provider',
-        p_message ->> 'model', p_message ->> 'ending', message_time,
+        p_message ->> 'model', p_message ->> 'ending', p_time, p_message ->> 'counts',
         (p_message ->> 'words')::tsvector
-    );
+    ) RETURNING * INTO made;
     INSERT INTO file (message, owner, session, path, action, sha256)
-    SELECT new_number, p_session.owner, p_session.number, touch ->> 0, touch ->> 1, touch ->> 2
+    SELECT new_number, p_owner, p_session, touch ->> 0, touch ->> 1, touch ->> 2
     FROM json_array_elements(p_message -> 'touched') AS touch;
     INSERT INTO picture (owner, sha256, media_type, data)
-    SELECT p_session.owner, one ->> 0, one ->> 1, decode(one ->> 2, 'base64')
+    SELECT p_owner, one ->> 0, one ->> 1, decode(one ->> 2, 'base64')
     FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
     INSERT INTO picture_of (message, owner, session, sha256)
-    SELECT new_number, p_session.owner, p_session.number, one ->> 0
+    SELECT new_number, p_owner, p_session, one ->> 0
     FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
-    IF is_users AND NOT p_session.title_given AND the_title <> '' AND (
+    RETURN made;
+END $$;
+
+CREATE OR REPLACE FUNCTION add_message(p_session session, p_message json, p_now double precision)
+RETURNS session LANGUAGE plpgsql AS $$
+DECLARE
+    above message; made message; the_title text := p_message ->> 'title';
+    message_time double precision := coalesce(nullif((p_message ->> 'created_at')::double precision, 0), p_now);
+BEGIN
+    SELECT * INTO above FROM message WHERE number = p_session.head;
+    made := insert_message(p_session.number, p_session.owner, above, p_message, message_time);
+    IF made.role = 'user' AND NOT p_session.title_given AND the_title <> '' AND (
         above.number IS NULL OR p_session.title = ''
         OR ((p_message ->> 'title_says')::boolean AND NOT p_session.title_says)
     ) THEN
         p_session.title := the_title;
         p_session.title_says := (p_message ->> 'title_says')::boolean;
     END IF;
-    p_session.head := new_number;
+    p_session.head := made.number;
     p_session.updated_at := p_now;
     RETURN p_session;
 END $$;
@@ -391,25 +424,41 @@ BEGIN
     RETURN found_plan;
 END $$;
 
-CREATE OR REPLACE FUNCTION fork(p_session text, p_id text, p_now double precision) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE place session := seen(p_session); head_now bigint := place.head; new_number bigint;
+-- Who has set the address of the model's server is noted, whatever the statement says.
+CREATE OR REPLACE FUNCTION note_who_chose() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM session WHERE id = p_id;
-    IF FOUND THEN RETURN; END IF;
-    IF place.owner <> session_user THEN
-        -- it would stand on messages that its owner may delete, or share no longer
-        RAISE EXCEPTION USING ERRCODE = 'RC007', MESSAGE = 'not the owner', DETAIL = p_session;
-    END IF;
-    WHILE EXISTS (SELECT FROM growing WHERE message = head_now) LOOP
-        SELECT parent INTO head_now FROM message WHERE number = head_now;
+    NEW.api_base_by := session_user;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER note_who_chose BEFORE INSERT OR UPDATE OF api_base, api_base_by ON session
+    FOR EACH ROW EXECUTE FUNCTION note_who_chose();
+
+-- the nearest message from `p_head` upwards that no longer grows
+CREATE OR REPLACE FUNCTION last_sealed(p_head bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    WHILE EXISTS (SELECT FROM growing WHERE message = p_head) LOOP
+        SELECT parent INTO p_head FROM message WHERE number = p_head;
     END LOOP;
+    RETURN p_head;
+END $$;
+
+-- A session made that shares the messages of another; false where that is somebody else's: a fork of it would
+-- stand on messages that its owner may delete, or share no longer.
+CREATE OR REPLACE FUNCTION fork(p_session text, p_id text, p_now double precision)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE place session := seen(p_session); head_now bigint := last_sealed(place.head); new_number bigint;
+BEGIN
+    IF place.owner <> session_user THEN RETURN false; END IF;
+    PERFORM FROM session WHERE id = p_id;
+    IF FOUND THEN RETURN true; END IF;
     INSERT INTO session (
         id, short, title, title_given, title_says, folder, model, api_base, effort, rolling, summary_noted, pins,
         excluded, notes, plan, servers, head, forked_at, parent, is_spoken_in, created_at, updated_at
     ) VALUES (
-        p_id, right(p_id, 8), place.title, place.title_given, place.title_says, place.folder, place.model, place.api_base,
-        place.effort, place.rolling, place.summary_noted, place.pins, place.excluded, place.notes, place.plan,
-        place.servers, head_now, head_now, place.id, head_now IS NOT NULL, p_now, p_now
+        p_id, right(p_id, 8), place.title, place.title_given, place.title_says, place.folder, place.model,
+        CASE WHEN place.api_base = '' OR place.api_base_by = session_user THEN place.api_base END, place.effort,
+        place.rolling, place.summary_noted, place.pins, place.excluded, place.notes, place.plan, place.servers,
+        head_now, head_now, place.id, head_now IS NOT NULL, p_now, p_now
     ) RETURNING number INTO new_number;
     INSERT INTO summary (
         id, owner, session, generation, made_from, through, text, digest, made_by, tokens_before, tokens_after,
@@ -418,12 +467,23 @@ BEGIN
     SELECT p_id || '/' || generation, session_user, new_number, generation, made_from, through, text, digest,
         made_by, tokens_before, tokens_after, created_at, skipped
     FROM summary WHERE session = place.number AND is_on_branch(through, head_now);
+    RETURN true;
 END $$;
 
 -- the sessions of the tasks that the calls of a session began
 CREATE OR REPLACE FUNCTION tasks_of(p_session bigint) RETURNS SETOF bigint LANGUAGE sql STABLE ROWS 2 AS $$
     SELECT task.number FROM message AS asked JOIN session AS task ON task.asked_by = asked.number
     WHERE asked.session = p_session ORDER BY task.number
+$$;
+
+-- What belongs to messages that went to another session goes there, too.
+CREATE OR REPLACE FUNCTION take_along(p_messages bigint[]) RETURNS void LANGUAGE sql AS $$
+    UPDATE file SET session = message.session FROM message
+    WHERE message.number = ANY (p_messages) AND file.message = message.number;
+    UPDATE file_change SET session = message.session FROM message
+    WHERE message.number = ANY (p_messages) AND file_change.message = message.number;
+    UPDATE picture_of SET session = message.session FROM message
+    WHERE message.number = ANY (p_messages) AND picture_of.message = message.number;
 $$;
 
 -- A session deleted with its tasks; what a fork stands on goes to the fork.
@@ -448,12 +508,7 @@ BEGIN
         ) SELECT array_agg(number) INTO these FROM given;
         moved := moved || these;
     END LOOP;
-    UPDATE file SET session = message.session FROM message
-    WHERE message.number = ANY (moved) AND file.message = message.number;
-    UPDATE file_change SET session = message.session FROM message
-    WHERE message.number = ANY (moved) AND file_change.message = message.number;
-    UPDATE picture_of SET session = message.session FROM message
-    WHERE message.number = ANY (moved) AND picture_of.message = message.number;
+    PERFORM take_along(moved);
     FOR task IN SELECT * FROM tasks_of(p_session) LOOP
         PERFORM delete_rows(task);
     END LOOP;
@@ -602,7 +657,14 @@ BEGIN
     END IF;
     INSERT INTO share (session, member, may_write) VALUES (place.number, p_member, p_may_write)
     ON CONFLICT (session, member) DO UPDATE SET may_write = excluded.may_write;
+    PERFORM lend(place.number);
 END $$;
+
+CREATE OR REPLACE FUNCTION lend(p_session bigint) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO lent (session, message)
+    SELECT p_session, message.number FROM tree_of(p_session) AS tree JOIN message USING (number)
+    WHERE message.session <> p_session ON CONFLICT DO NOTHING
+$$;
 
 -- The claim of a store whose process is known to have ended.
 CREATE OR REPLACE FUNCTION forget(p_session text, p_gone text) RETURNS void LANGUAGE sql AS $$

@@ -16,7 +16,7 @@ STEPS: tuple[str, ...] = ("tables.sql",)
 VERSION = len(STEPS)
 
 # made anew by every step
-_DEFINITIONS = ("functions.sql", "policies.sql")
+_DEFINITIONS = ("functions.sql", "copies.sql", "policies.sql")
 _OWNER = "rolling_chat_owner"
 _LOCK = 0x52436874  # "RCht"
 # IF NOT EXISTS would ask for the right to make schemas also where it is there

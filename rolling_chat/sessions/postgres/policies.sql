@@ -18,6 +18,11 @@ SET search_path = pg_catalog, rolling_chat, pg_temp AS $$
     SELECT p_message IS NULL OR EXISTS (SELECT FROM message WHERE number = p_message)
 $$;
 
+CREATE OR REPLACE FUNCTION is_mine(p_message bigint) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, rolling_chat, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM message WHERE number = p_message AND owner = session_user)
+$$;
+
 DO $$
 DECLARE the_table text; old record;
 BEGIN
@@ -41,6 +46,12 @@ BEGIN
         EXECUTE format('CREATE POLICY deleting ON rolling_chat.%I FOR DELETE USING (owner = session_user
             OR session IN (SELECT share.session FROM share WHERE share.member = session_user AND may_write))',
             the_table);
+    END LOOP;
+    FOREACH the_table IN ARRAY ARRAY['message', 'file', 'file_change', 'picture_of'] LOOP
+        EXECUTE format('CREATE POLICY borrowers ON rolling_chat.%I FOR SELECT USING (%I IN (
+            SELECT lent.message FROM lent JOIN share ON share.session = lent.session
+            WHERE share.member = session_user))', the_table,
+            CASE the_table WHEN 'message' THEN 'number' ELSE 'message' END);
     END LOOP;
     DROP POLICY adding ON rolling_chat.message;
     CREATE POLICY adding ON rolling_chat.message FOR INSERT
@@ -86,6 +97,12 @@ CREATE POLICY changing ON share FOR UPDATE USING (owner = session_user) WITH CHE
     AND EXISTS (SELECT FROM session WHERE session.number = share.session AND session.owner = session_user));
 CREATE POLICY deleting ON share FOR DELETE USING (owner = session_user OR member = session_user);
 
+CREATE POLICY readers ON lent FOR SELECT USING (owner = session_user
+    OR session IN (SELECT share.session FROM share WHERE share.member = session_user));
+CREATE POLICY adding ON lent FOR INSERT
+    WITH CHECK (owner = session_user AND may_write(session, owner) AND is_mine(message));
+CREATE POLICY deleting ON lent FOR DELETE USING (owner = session_user);
+
 CREATE POLICY readers ON writer FOR SELECT USING (owner = session_user
     OR EXISTS (SELECT FROM claim WHERE claim.store = writer.store)
     OR EXISTS (SELECT FROM growing WHERE growing.store = writer.store));
@@ -126,7 +143,7 @@ BEGIN
         EXECUTE format('GRANT SELECT, INSERT, DELETE ON rolling_chat.%I TO rolling_chat_member', the_table);
         SELECT string_agg(format('%I', column_name), ', ') INTO columns FROM information_schema.columns
         WHERE table_schema = 'rolling_chat' AND table_name = the_table
-            AND column_name NOT IN ('owner', 'id', 'number') AND is_generated = 'NEVER';
+            AND column_name NOT IN ('owner', 'id', 'number', 'api_base_by') AND is_generated = 'NEVER';
         EXECUTE format('GRANT UPDATE (%s) ON rolling_chat.%I TO rolling_chat_member', columns, the_table);
     END LOOP;
 END $$;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from rolling_chat.messages import JsonObject, Usage
 from rolling_chat.sessions.ids import new_id, short_of
@@ -73,9 +74,23 @@ _WAYS = (  # of naming a request; the first that any is met by counts
 def log(database: Database, record: RequestRecord, basis: JsonObject | None, now: float) -> str:
     """Log a request and what it was made from; return its id."""
     made = new_id()
-    columns = {
-        "id": made,
-        "short": f"q{short_of(made)}",
+    database.run(
+        _LOG,
+        {
+            "session": pack(record.session_id),
+            "request": json.dumps(columns(replace(record, id=made, short=f"q{short_of(made)}"))),
+            "basis": None if basis is None else pack_json(basis),
+            "now": now,
+        },
+    )
+    return made
+
+
+def columns(record: RequestRecord) -> dict[str, Any]:
+    """Return what a request is added with."""
+    return {
+        "id": record.id,
+        "short": pack(record.short),
         "head": pack(record.head),
         "model": pack(record.model),
         "plan": pack_json(record.plan),
@@ -89,17 +104,9 @@ def log(database: Database, record: RequestRecord, basis: JsonObject | None, now
         "error": pack(record.error),
         "totals": pack_json(dict(record.totals)),
         "purpose": record.purpose,
+        "cache_miss": pack(record.cache_miss),
+        "missed_tokens": whole(record.missed_tokens),
     } | usage_columns(record.usage)
-    database.run(
-        _LOG,
-        {
-            "session": pack(record.session_id),
-            "request": json.dumps(columns),
-            "basis": None if basis is None else pack_json(basis),
-            "now": now,
-        },
-    )
-    return made
 
 
 def finish(
@@ -115,10 +122,17 @@ def finish(
         raise StoreError(f"there is no request {id!r}; its session may have been deleted")
 
 
+OF_SESSION = f"""
+    {_SELECT} WHERE request.session = (seen(%(session)s)).number AND request.id <> ALL (%(without)s)
+    ORDER BY request.number
+"""
+"""The requests of a session, oldest first, for `read`."""
+
+
 def of_session(database: Database, session_id: str) -> list[RequestRecord]:
     """Return the requests of a session, oldest first."""
-    statement = f"{_SELECT} WHERE request.session = (seen(%(session)s)).number ORDER BY request.number"
-    return [_record(row) for row in database.run(statement, {"session": pack(session_id)})]
+    values = {"session": pack(session_id), "without": list[str]()}
+    return [read(row) for row in database.run(OF_SESSION, values)]
 
 
 def sizes_of(database: Database, session_id: str, most: int) -> list[int]:
@@ -136,7 +150,7 @@ def last_answer(database: Database, session_id: str, model: str) -> RequestRecor
         " ORDER BY request.number DESC LIMIT 1"
     )
     rows = database.run(statement, {"session": pack(session_id), "model": pack(model)})
-    return _record(rows[0]) if rows else None
+    return read(rows[0]) if rows else None
 
 
 def misses_of(database: Database, session_id: str) -> list[MissRow]:
@@ -203,7 +217,7 @@ def find(database: Database, id_start: str) -> RequestRecord:
         named = ", ".join(row[1] for row in rows[:_LISTED])
         more = " and more" if len(rows) > _LISTED else ""
         raise StoreError(f"several requests begin with {said}: {named}{more}")
-    return _record(rows[0])
+    return read(rows[0])
 
 
 def basis(database: Database, digest: str) -> JsonObject | None:
@@ -212,7 +226,8 @@ def basis(database: Database, digest: str) -> JsonObject | None:
     return cast(JsonObject, unpack_json(rows[0][0])) if rows else None
 
 
-def _record(row: Row) -> RequestRecord:
+def read(row: Row) -> RequestRecord:
+    """Build a record from a row of such a statement."""
     usage, rest = Usage(*row[11:17]), row[17:]
     seconds, created_at, error, totals, purpose, cache_miss, missed_tokens = rest
     return RequestRecord(

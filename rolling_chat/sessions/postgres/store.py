@@ -8,13 +8,14 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar, Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.process_identity import this_process
 from rolling_chat.sessions.ids import new_id
-from rolling_chat.sessions.postgres import directory, requests, summaries
+from rolling_chat.sessions.own_copy import as_own
+from rolling_chat.sessions.postgres import copies, directory, requests, summaries
 from rolling_chat.sessions.postgres.address import Address
 from rolling_chat.sessions.postgres.database import Database
 from rolling_chat.sessions.postgres.heartbeat import Heartbeat
@@ -35,6 +36,7 @@ from rolling_chat.sessions.records import (
     RequestRecord,
     SearchHit,
     SessionChanges,
+    SessionCopy,
     SessionInfo,
     SessionState,
     StoredSummary,
@@ -167,9 +169,12 @@ class PostgresStore(SessionStore):
         return directory.state(self._database, session_id)
 
     def fork(self, session_id: str) -> SessionInfo:
-        made = new_id()
-        self._database.run(_FORK, {"session": pack(session_id), "id": made, "now": self._clock()})
-        return directory.exact(self._database, made)
+        made, now = new_id(), self._clock()
+        values = {"session": pack(session_id), "id": made, "now": now}
+        (is_made,) = self._database.row(_FORK, values)
+        if is_made:
+            return directory.exact(self._database, made)
+        return self.adopt(as_own(self.copy_of(session_id), made, now))
 
     def delete(self, session_id: str) -> None:
         self._where_held(
@@ -345,6 +350,20 @@ class PostgresStore(SessionStore):
 
     def has_news(self, session_id: str) -> bool:
         return self._listening.has_news(session_id)
+
+    # From one store to another
+
+    def ids_in(self, session_id: str) -> list[str]:
+        return copies.ids_in(self._database, session_id)
+
+    def missing(self, ids: Iterable[str]) -> list[str]:
+        return copies.missing(self._database, ids)
+
+    def copy_of(self, session_id: str, without: Collection[str] = ()) -> SessionCopy:
+        return copies.copy_of(self._database, session_id, without)
+
+    def adopt(self, copy: SessionCopy) -> SessionInfo:
+        return self._where_held(lambda: copies.adopt(self._database, self._store, copy))
 
     def _claimed(self, session_id: str, gone: str = "") -> Other | None:
         values = {"session": pack(session_id), "process": json.dumps(self._process), "gone": gone}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres.database import Database, Row
@@ -18,10 +19,11 @@ _NEWEST = f"""
     {_COLUMNS} FROM seen(%(session)s) AS place CROSS JOIN LATERAL newest_summary(place.number, place.head)
         AS summary JOIN message ON message.number = summary.through
 """
-_ALL = f"""
+OF_SESSION = f"""
     {_COLUMNS} FROM seen(%(session)s) AS place JOIN summary ON summary.session = place.number
     JOIN message ON message.number = summary.through ORDER BY generation
 """
+"""Every summary of a session, oldest first, for `read`."""
 _PUBLISH = f"""
     {_COLUMNS} FROM publish_summary(%(session)s, %(store)s, %(summary)s, %(expected)s, %(now)s) AS summary
     JOIN message ON message.number = summary.through
@@ -31,20 +33,33 @@ _PUBLISH = f"""
 def newest(database: Database, session_id: str) -> StoredSummary | None:
     """Return the newest summary whose last message is on the session's branch."""
     rows = database.run(_NEWEST, {"session": pack(session_id)})
-    return _stored(rows[0]) if rows else None
+    return read(rows[0]) if rows else None
 
 
 def every(database: Database, session_id: str) -> list[StoredSummary]:
     """Return every summary of a session, oldest first."""
-    return [_stored(row) for row in database.run(_ALL, {"session": pack(session_id)})]
+    return [read(row) for row in database.run(OF_SESSION, {"session": pack(session_id)})]
 
 
 def publish(
     database: Database, session_id: str, summary: StoredSummary, *, store: str, expected: int, now: float
 ) -> StoredSummary | None:
     """Store a summary if `expected` is still the newest generation; None if it is not."""
-    columns = {
+    values = {
+        "session": pack(session_id),
+        "store": store,
+        "summary": json.dumps(columns(summary)),
+        "expected": expected,
+    }
+    rows = database.run(_PUBLISH, {**values, "now": now})
+    return read(rows[0]) if rows else None
+
+
+def columns(summary: StoredSummary) -> dict[str, Any]:
+    """Return what a summary is added with."""
+    return {
         "id": new_id(),
+        "generation": summary.generation,
         "made_from": whole(summary.made_from),
         "through": pack(summary.through),
         "text": pack(summary.text),
@@ -55,17 +70,10 @@ def publish(
         "created_at": real(summary.created_at),
         "skipped": json.dumps(summary.skipped) if summary.skipped else "",
     }
-    values = {
-        "session": pack(session_id),
-        "store": store,
-        "summary": json.dumps(columns),
-        "expected": expected,
-    }
-    rows = database.run(_PUBLISH, {**values, "now": now})
-    return _stored(rows[0]) if rows else None
 
 
-def _stored(row: Row) -> StoredSummary:
+def read(row: Row) -> StoredSummary:
+    """Build a summary from a row of such a statement."""
     text, through, digest, made_by, made_from, before, after, generation, depth, created_at, skipped = row
     return StoredSummary(
         text=unpack(text),

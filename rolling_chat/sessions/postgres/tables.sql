@@ -11,8 +11,8 @@
 
 CREATE TABLE session (
     number        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id            text COLLATE "C" NOT NULL UNIQUE,
-    short         text COLLATE "C" NOT NULL,  -- by what people know it
+    id            text COLLATE "C" NOT NULL UNIQUE CHECK (id ~ '^[0-9a-f-]{36}$'),
+    short         text COLLATE "C" NOT NULL CHECK (short ~ '^[0-9a-z-]{1,40}$'),  -- by what people know it
     reversed      text COLLATE "C" GENERATED ALWAYS AS (reverse(id)) STORED,  -- to be found by its end
     owner         name COLLATE "C" NOT NULL DEFAULT session_user,
     title         text NOT NULL,
@@ -22,6 +22,7 @@ CREATE TABLE session (
     folder_key    uuid GENERATED ALWAYS AS (md5(folder)::uuid) STORED,  -- a path can be longer than an index takes
     model         text NOT NULL,
     api_base      text,
+    api_base_by   name COLLATE "C",  -- who chose it: nobody else's key is sent there
     effort        text,
     rolling       boolean NOT NULL,
     parent        text COLLATE "C" NOT NULL,
@@ -89,6 +90,15 @@ CREATE TABLE share (
     PRIMARY KEY (session, member)
 );
 CREATE INDEX share_by_member ON share (member);
+
+-- messages of another session that a shared fork stands on: whom the fork is shared with reads them, too
+CREATE TABLE lent (
+    session bigint NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+    owner   name COLLATE "C" NOT NULL DEFAULT session_user,
+    message bigint NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+    PRIMARY KEY (session, message)
+);
+CREATE INDEX lent_by_message ON lent (message);
 
 -- an open store of a process; it lives while it says so
 CREATE TABLE writer (

@@ -6,7 +6,7 @@ Every function works inside the caller's transaction; `session` is a session's r
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from rolling_chat.messages import FileTouch
@@ -18,7 +18,6 @@ from rolling_chat.sessions.records import (
     RequestRecord,
     SessionCopy,
     StoredSummary,
-    StoreError,
 )
 from rolling_chat.sessions.sqlite import (
     directory,
@@ -38,9 +37,10 @@ from rolling_chat.sessions.sqlite.rows import (
     unpack,
     update,
 )
+from rolling_chat.sessions.values import require_id
 
 # the messages on any branch of `:session`, those that it shares with the session it forked among them
-_TREE = """
+_NUMBERS = """
     WITH RECURSIVE above (number) AS (
         SELECT head FROM session WHERE number = :session AND head IS NOT NULL
         UNION
@@ -50,7 +50,12 @@ _TREE = """
         UNION
         SELECT message.parent FROM above JOIN message USING (number) WHERE message.parent IS NOT NULL
     )
-    SELECT number FROM above WHERE number NOT IN (SELECT message FROM growing) ORDER BY number
+    SELECT number, id FROM above JOIN message USING (number)
+    WHERE number NOT IN (SELECT message FROM growing) ORDER BY number
+"""
+_KNOWN = """
+    SELECT 1 FROM message WHERE id = :id
+    UNION ALL SELECT 1 FROM request WHERE id = :id AND (seconds > 0 OR error != '')
 """
 _PLACE = """
     SELECT parent.id AS parent, session.id AS session FROM message
@@ -60,18 +65,28 @@ _PLACE = """
 _AT_A_TIME = 500  # messages read by one statement
 
 
+def ids_in(connection: sqlite3.Connection, session: int) -> list[str]:
+    """Return the ids of the messages and requests of a session and of its tasks."""
+    found: list[str] = []
+    for one in (session, *directory.tasks_of(connection, session)):
+        found += [unpacked(row[1]) for row in connection.execute(_NUMBERS, {"session": one})]
+        rows = connection.execute("SELECT id FROM request WHERE session = ? ORDER BY number", (one,))
+        found += [unpacked(row[0]) for row in rows]
+    return found
+
+
 def missing(connection: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
-    """Return those ids that no message has."""
-    statement = "SELECT 1 FROM message WHERE id = ?"
+    """Return those ids that no message has, nor any request that is finished."""
     return [
-        one for one in ids if not (is_id(one) and connection.execute(statement, (packed(one),)).fetchone())
+        one for one in ids if not (is_id(one) and connection.execute(_KNOWN, {"id": packed(one)}).fetchone())
     ]
 
 
-def copy_of(connection: sqlite3.Connection, session: int) -> SessionCopy:
+def copy_of(connection: sqlite3.Connection, session: int, without: Set[str]) -> SessionCopy:
     """Return a session with all that belongs to it, up to what is still being written."""
-    logged = requests.of_session(connection, session)
-    bases = {one.settings_digest: requests.basis(connection, one.settings_digest) for one in logged}
+    logged = [one for one in requests.of_session(connection, session) if one.id not in without]
+    digests = dict.fromkeys(one.settings_digest for one in logged)
+    bases = {digest: requests.basis(connection, digest) for digest in digests}
     row = connection.execute(
         "SELECT session.head, message.id, session.asked_call FROM session"
         " LEFT JOIN message ON message.number = session.asked_by WHERE session.number = ?",
@@ -81,16 +96,18 @@ def copy_of(connection: sqlite3.Connection, session: int) -> SessionCopy:
     return SessionCopy(
         info=replace(directory.info(connection, session), head=message_id(connection, head)),
         state=directory.state(connection, session),
-        messages=_placed(connection, session),
+        messages=_placed(connection, session, without),
         summaries=summary_rows.of_session(connection, session),
         requests=logged,
         bases={digest: value for digest, value in bases.items() if value is not None},
         asked_by=None if row["id"] is None else AskedBy(unpacked(row["id"]), row["asked_call"]),
+        tasks=tuple(copy_of(connection, task, without) for task in directory.tasks_of(connection, session)),
     )
 
 
-def _placed(connection: sqlite3.Connection, session: int) -> list[PlacedMessage]:
-    numbers = [row[0] for row in connection.execute(_TREE, {"session": session})]
+def _placed(connection: sqlite3.Connection, session: int, without: Set[str]) -> list[PlacedMessage]:
+    rows = connection.execute(_NUMBERS, {"session": session})
+    numbers = [number for number, key in rows if unpacked(key) not in without]
     placed: list[PlacedMessage] = []
     for at in range(0, len(numbers), _AT_A_TIME):
         part = numbers[at : at + _AT_A_TIME]
@@ -130,13 +147,13 @@ def adopt(connection: sqlite3.Connection, session: int | None, copy: SessionCopy
         _take_over(connection, row, copy)
     for record in copy.requests:
         _add_request(connection, row, record, copy)
-    for summary in copy.summaries:
-        _add_summary(connection, row, summary)
+    _add_summaries(connection, row, copy.summaries)
     return row
 
 
 def _add_session(connection: sqlite3.Connection, copy: SessionCopy, now: float) -> int:
     info = copy.info
+    require_id(info.id, "session")
     made = directory.create(
         connection, folder=info.folder, model=info.model, rolling=info.rolling, title=info.title,
         parent=info.parent, api_base=info.api_base, asked_by=copy.asked_by, now=now, id=info.id,
@@ -148,9 +165,7 @@ def _add_session(connection: sqlite3.Connection, copy: SessionCopy, now: float) 
 
 def _add_message(connection: sqlite3.Connection, session: int, id: str, placed: PlacedMessage) -> None:
     """Add a message of the session `id` below its parent, unless it is there."""
-    key = packed(placed.message.id) if is_id(placed.message.id) else b""
-    if not key:
-        raise StoreError(f"{placed.message.id[:40]!r} is no id that a message can have")
+    key = packed(require_id(placed.message.id, "message"))
     owner = _owner(connection, placed.session, session)
     found = connection.execute("SELECT number FROM message WHERE id = ?", (key,)).fetchone()
     if found is not None:
@@ -220,9 +235,24 @@ def _add_request(
         )
 
 
-def _add_summary(connection: sqlite3.Connection, session: int, summary: StoredSummary) -> None:
-    known = connection.execute(
-        "SELECT 1 FROM summary WHERE session = ? AND generation = ?", (session, summary.generation)
-    ).fetchone()
-    if known is None:
-        summary_rows.add(connection, session, summary, summary.generation, summary.created_at)
+def _add_summaries(connection: sqlite3.Connection, session: int, summaries: Iterable[StoredSummary]) -> None:
+    """Add those that are not there; where both went on, theirs come behind ours."""
+    here = summary_rows.of_session(connection, session)
+    known = {_said(summary): summary.generation for summary in here}
+    newest = max(known.values(), default=0)
+    now_called: dict[int, int] = {}
+    for summary in summaries:
+        generation = known.get(_said(summary))
+        if generation is None:
+            is_free = summary.generation not in known.values()
+            generation = summary.generation if is_free else newest + 1
+            made_from = now_called.get(summary.made_from, summary.made_from)
+            added = replace(summary, made_from=made_from)
+            summary_rows.add(connection, session, added, generation, summary.created_at)
+            known[_said(summary)] = generation
+            newest = max(newest, generation)
+        now_called[summary.generation] = generation
+
+
+def _said(summary: StoredSummary) -> tuple[str, str, float]:
+    return summary.through, summary.text, summary.created_at

@@ -60,9 +60,14 @@ def unpack(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
-def pack_json(value: Json) -> str | bytes:
-    """Convert `value` to JSON text."""
-    return pack(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+def pack_json(value: Json) -> str:
+    """Convert `value` to JSON text, which SQLite can hold whatever is in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
 
 
 def unpack_json(value: str | bytes) -> Json:

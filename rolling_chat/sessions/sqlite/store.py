@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -49,11 +49,11 @@ from rolling_chat.sessions.sqlite.kept_files import SqliteKeptFiles
 from rolling_chat.sessions.sqlite.learned import SqliteLearnedModels
 from rolling_chat.sessions.sqlite.message_search import search
 from rolling_chat.sessions.sqlite.rows import message_number
-from rolling_chat.sessions.store import CopyingStore
+from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text import one_line
 
 
-class SqliteStore(CopyingStore):
+class SqliteStore(SessionStore):
     """Sessions, their messages and their requests, in one SQLite database."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
@@ -193,24 +193,6 @@ class SqliteStore(CopyingStore):
     def is_blank(self, session_id: str) -> bool:
         with self._database.read() as connection:
             return ancestry.is_blank(connection, directory.exact(connection, session_id))
-
-    # From one store to another
-
-    def missing(self, message_ids: Iterable[str]) -> list[str]:
-        with self._database.read() as connection:
-            return copies.missing(connection, message_ids)
-
-    def copy_of(self, session_id: str) -> SessionCopy:
-        with _naming(session_id), self._database.read() as connection:
-            return copies.copy_of(connection, directory.exact(connection, session_id))
-
-    def adopt(self, copy: SessionCopy) -> SessionInfo:
-        with self._database.write() as connection:
-            try:
-                session = self._unheld(connection, copy.info.id)
-            except SessionNotFound:
-                session = None
-            return directory.info(connection, copies.adopt(connection, session, copy, self._clock()))
 
     # Messages
 
@@ -391,6 +373,30 @@ class SqliteStore(CopyingStore):
 
     def has_news(self, session_id: str) -> bool:  # noqa: ARG002 - to look is as cheap
         return True
+
+    # From one store to another
+
+    def ids_in(self, session_id: str) -> list[str]:
+        with _naming(session_id), self._database.read() as connection:
+            return copies.ids_in(connection, directory.exact(connection, session_id))
+
+    def missing(self, ids: Iterable[str]) -> list[str]:
+        with self._database.read() as connection:
+            return copies.missing(connection, ids)
+
+    def copy_of(self, session_id: str, without: Collection[str] = ()) -> SessionCopy:
+        with _naming(session_id), self._database.read() as connection:
+            return copies.copy_of(connection, directory.exact(connection, session_id), frozenset(without))
+
+    def adopt(self, copy: SessionCopy) -> SessionInfo:
+        with self._database.write() as connection:
+            for one in (copy, *copy.tasks):
+                try:
+                    session = self._unheld(connection, one.info.id)
+                except SessionNotFound:
+                    session = None
+                copies.adopt(connection, session, one, self._clock())
+            return directory.info(connection, directory.exact(connection, copy.info.id))
 
     def _unheld(self, connection: sqlite3.Connection, session_id: str) -> int:
         """Return the row of a session that nobody else has open."""

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.patience import wait_for
@@ -73,6 +74,33 @@ def test_a_write_waits_for_one_way_there_and_back(store: SessionStore, network: 
     store.seal_reply(reply, Message("assistant", "x" * 50))
     store.append(session, Message("user", "go on"))
     assert network.statements - before == 3
+
+
+def test_a_copy_takes_a_few_ways_however_long_it_is(store: SessionStore, network: UnsteadyNetwork) -> None:
+    here = open_store(None)
+    session = new_session(here).id
+    here.append_all(session, [Message("user", f"{n}") for n in range(300)])
+    copy = here.copy_of(session)
+    before = network.statements
+    assert len(store.missing(here.ids_in(session))) == 300
+    store.adopt(copy)
+    assert network.statements - before <= 12
+    before = network.statements
+    assert store.copy_of(session) == copy
+    assert network.statements - before <= 12
+
+
+def test_a_copy_whose_answer_is_lost_is_there_once(
+    store: SessionStore, steady: SessionStore, network: UnsteadyNetwork
+) -> None:
+    here = open_store(None)
+    session = new_session(here).id
+    for text in ("a", "b"):
+        here.append(session, Message("user", text))
+        for _ in range(3):
+            network.lose_next_answer()
+        store.adopt(here.copy_of(session))
+        assert steady.copy_of(session) == here.copy_of(session)
 
 
 def test_a_session_that_is_followed_has_news_when_something_is_written(

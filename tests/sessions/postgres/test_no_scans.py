@@ -99,8 +99,14 @@ def use(store: SessionStore) -> None:
     store.search("zebra", session)
     store.move_head(session, asked.id, "m")
     fork = store.fork(session)
-    store.delete(session)
-    store.delete(fork.id)
+    copies = [store.copy_of(one) for one in (session, fork.id)]
+    store.missing(store.ids_in(session))
+    for present in (True, False):
+        if not present:
+            store.delete(session)
+            store.delete(fork.id)
+        for copy in copies:
+            store.adopt(copy)
 
 
 def scanned(server: Server, database: str) -> dict[str, int]:

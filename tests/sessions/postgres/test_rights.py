@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import psycopg
 import pytest
 
-from rolling_chat.messages import Message, picture_part
+from rolling_chat.messages import FileTouch, Message, picture_part
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.opening import open_store
-from rolling_chat.sessions.postgres.migrations import script
-from rolling_chat.sessions.records import KeptChange, KeptVersion, RequestRecord, SessionNotFound, StoreError
+from rolling_chat.sessions.records import (
+    KeptChange,
+    KeptVersion,
+    PlacedMessage,
+    RequestRecord,
+    SessionNotFound,
+    StoredSummary,
+    StoreError,
+)
 from rolling_chat.sessions.store import SessionStore
-from tests.support.postgres import Server, new_database
+from tests.support.postgres import Server, new_database, new_team
 from tests.support.sessions import OFFLINE, new_session
 
 ADA, BOB = "ada", "bob"
@@ -24,16 +33,7 @@ Open = Callable[[str], SessionStore]
 @pytest.fixture
 def team(server: Server) -> str:
     """A database set up for several people, as the script of the roles says."""
-    name = new_database(server, empty=True)
-    server.sql(script("roles.sql"), name)
-    for login in (ADA, BOB):
-        server.sql(
-            f"DO $$ BEGIN CREATE ROLE {login} LOGIN IN ROLE rolling_chat_member;"
-            " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
-            name,
-        )
-    open_store(server.url(name)).close()  # its owner makes the tables
-    return name
+    return new_team(server, ADA, BOB)
 
 
 @pytest.fixture
@@ -154,7 +154,6 @@ def test_a_shared_session_is_read_until_that_is_ended_and_never_written(open_as:
         lambda: bob.append(session, Message("user", "mine now")),
         lambda: bob.update_session(session, title="mine now"),
         lambda: bob.move_head(session, "", "m"),
-        lambda: bob.fork(session),
         lambda: bob.delete(session),
         lambda: bob.share(session, ADA, may_write=True),
     ):
@@ -220,3 +219,126 @@ def test_nobody_invites_himself(server: Server, team: str, open_as: Open) -> Non
                 "INSERT INTO rolling_chat.claim (session, owner, store, since)"
                 f" SELECT {number}, 'ada', 'mine', 0 WHERE may_write({number}, 'bob') IS NOT NULL"
             )
+
+
+def test_a_fork_of_a_shared_session_is_ones_own(open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session = secret_session(ada)
+    asked, answer = ada.branch(session)[:2]
+    ada.publish_summary(session, StoredSummary("They asked.", asked.id), expected=0)
+    ada.update_session(session, pins=[asked.id], notes={f"{answer.id}/1": "a note"}, plan={"seen": 2})
+    before = ada.copy_of(session)
+    ada.share(session, BOB, may_write=False)
+    fork = bob.fork(session)
+    own = bob.branch(fork.id)
+    assert [replace(message, id="") for message in own] == [replace(asked, id=""), replace(answer, id="")]
+    assert {asked.id, answer.id}.isdisjoint(message.id for message in own)
+    assert (fork.parent, fork.title, fork.messages, fork.has_summary) == (session, "salaries", 2, True)
+    state = bob.state(fork.id)
+    assert (state.pins, state.plan) == ((own[0].id,), {"seen": 2})
+    assert state.notes == {f"{own[1].id}/1": "a note"}
+    assert bob.claim(fork.id) is None
+    bob.append(fork.id, Message("user", "and I say"))
+    ada.release(session)
+    assert ada.copy_of(session) == before
+    assert [info.id for info in ada.sessions()] == [session]
+    ada.share(session, BOB, may_write=None)
+    ada.delete(session)
+    assert [message.text for message in bob.branch(fork.id)][1:] == ["zebra answer", "and I say"]
+    assert bob.branch(fork.id)[0] == own[0]  # its picture, too
+
+
+def test_a_copy_from_elsewhere_takes_nothing_over(open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session = secret_session(ada)
+    ada.release(session)
+    copy = ada.copy_of(session)
+    later = copy.info.updated_at + 1
+    more = PlacedMessage(Message("user", "mine now", id=new_id()), copy.messages[-1].message.id, session)
+    gone_on = replace(
+        copy,
+        info=replace(copy.info, title="mine now", updated_at=later, head=more.message.id),
+        messages=[*copy.messages, more],
+    )
+    # sessions of his own that stand on what she said
+    renamed = replace(copy, info=replace(copy.info, id=new_id()))
+    below = replace(renamed, messages=[more], info=replace(renamed.info, head=more.message.id))
+    at_it = replace(renamed, messages=[])
+    for may_write in (None, False):
+        ada.share(session, BOB, may_write=may_write)
+        for forged in (gone_on, renamed, below, at_it):
+            with pytest.raises(StoreError, match=r"somebody else's|there is no message"):
+                bob.adopt(forged)
+    ada.share(session, BOB, may_write=None)
+    assert bob.sessions() == []
+    assert ada.copy_of(session) == copy
+    ada.share(session, BOB, may_write=True)
+    assert bob.adopt(gone_on).title == "mine now"
+    assert ada.branch(session)[:-1] == [placed.message for placed in copy.messages]
+    assert ada.branch(session)[-1].text == "mine now"
+
+
+def test_no_key_goes_to_an_address_that_somebody_else_chose(server: Server, team: str, open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    session = new_session(ada).id
+    ada.append(session, Message("user", "hello"))
+    ada.update_session(session, api_base="http://hers")
+    ada.share(session, BOB, may_write=True)
+    assert ada.session(session).api_base == "http://hers"
+    assert bob.session(session).api_base is None  # it is asked for
+    assert bob.session(bob.fork(session).id).api_base is None
+    assert bob.copy_of(session).info.api_base is None
+    bob.update_session(session, api_base="http://his")
+    with closing(psycopg.connect(server.url(team, BOB), autocommit=True)) as connection:
+        connection.execute("UPDATE rolling_chat.session SET api_base = 'http://his'")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("UPDATE rolling_chat.session SET api_base_by = 'ada'")
+    fork = ada.fork(session).id
+    later = replace(ada.copy_of(session).info, updated_at=1e12)
+    for known in (
+        ada.session(session),
+        ada.session(fork),
+        ada.adopt(replace(ada.copy_of(session), info=later)),
+    ):
+        assert known.api_base is None
+    assert bob.session(session).api_base == "http://his"
+    assert ada.update_session(session, api_base="http://his").api_base == "http://his"
+    ada.update_session(session, api_base="")
+    assert bob.session(session).api_base == ""
+
+
+def test_a_shared_fork_is_read_whole_and_its_origin_is_not(server: Server, team: str, open_as: Open) -> None:
+    ada, bob = open_as(ADA), open_as(BOB)
+    origin = new_session(ada).id
+    ada.append(
+        origin, Message("user", ({"type": "text", "text": "before"}, PICTURE)), [FileTouch("/a", "read", "1")]
+    )
+    fork = ada.fork(origin).id
+    ada.append(origin, Message("user", "behind it"))
+    ada.append(fork, Message("user", "in the fork"))
+    unspoken = ada.fork(origin).id
+    ada.share(fork, BOB, may_write=True)
+    assert bob.branch(fork) == ada.branch(fork)
+    assert [message.text for message in bob.stretch(fork, 1).messages] == ["in the fork"]
+    assert bob.files(fork) == ada.files(fork)
+    assert [message.text for message in bob.branch(bob.fork(fork).id)] == ["before", "in the fork"]
+    bob.append(fork, Message("user", "by bob"))
+    assert ada.branch(fork)[-1].text == "by bob"
+    for attempt in (
+        lambda: bob.branch(origin),
+        lambda: bob.branch(fork, ada.session(origin).head),
+        lambda: bob.branch(unspoken),
+    ):
+        with pytest.raises(StoreError):
+            attempt()
+    with closing(psycopg.connect(server.url(team, BOB), autocommit=True)) as connection:
+        stolen = (
+            "INSERT INTO rolling_chat.lent (session, message) SELECT session, message FROM rolling_chat.lent"
+        )
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(stolen)
+    ada.share(fork, BOB, may_write=None)
+    with pytest.raises(SessionNotFound):
+        bob.branch(fork)
+    with pytest.raises(StoreError):
+        bob.branch(new_session(bob).id, ada.branch(fork)[0].id)
