@@ -26,6 +26,8 @@ class Options(argparse.Namespace):
     json: bool
     yes: bool
     session: str
+    names: list[str]
+    all: bool
     words: list[str]
     refresh: bool
     by: str

@@ -246,7 +246,7 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     sessions = commands.add_parser(
-        "sessions", help="list, search, show, export, import or delete saved sessions"
+        "sessions", help="list, search, show, export, import, copy or delete saved sessions"
     )
     sessions.set_defaults(run=_LIST_SESSIONS, json=False)
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
@@ -279,6 +279,20 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
         "file", metavar="FILE", help="OpenAI-format messages, or conversations; gzip or not"
     )
     bringing.set_defaults(run="rolling_chat.cli.session_import:import_sessions")
+    for name, what in (
+        ("push", "copy sessions of this machine into the database that [sessions] store names"),
+        ("pull", "copy sessions of that database to this machine"),
+    ):
+        copying = actions.add_parser(name, help=what)
+        copying.add_argument(
+            "names",
+            metavar="ID",
+            nargs="*",
+            help="ids as `sessions list` shows them; any unique start will do",
+        )
+        copying.add_argument("--all", action="store_true", help="every session; only what is new travels")
+        copying.add_argument("--json", action="store_true", help="as a JSON array")
+        copying.set_defaults(run=f"rolling_chat.cli.session_copies:{name}_sessions")
 
 
 def _add_search(actions: argparse._SubParsersAction[_Parser]) -> None:

@@ -39,8 +39,9 @@ def list_sessions(options: Options, paths: Paths) -> int:
         title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
         begins = f"{info.short:<{width}}  {when(info.updated_at)}  {info.messages:>5} messages"
         print(f"{begins}{marks}  {title}  · {folder}")
-    if stayed := count_local(options, paths):
-        print(f"{plural(stayed, 'more session')} stayed on this machine: {paths.database}")
+    if stayed := count_local(options, paths, sessions):
+        print(f"{plural(stayed, 'session')} stayed on this machine, all or in part: {paths.database}")
+        print("rolling-chat sessions push copies them into the database.")
     return Exit.DONE
 
 

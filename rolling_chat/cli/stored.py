@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Iterable
 
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.sessions.opening import open_store
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.records import SessionInfo, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.store_place import is_begun, store_place
@@ -30,15 +31,19 @@ def has_saved(options: Options, paths: Paths) -> bool:
     return is_begun(store_place(settings_of(options, paths), paths))
 
 
-def count_local(options: Options, paths: Paths) -> int:
-    """Return the number of sessions in this machine's file if the settings name another store; else 0."""
+def count_local(options: Options, paths: Paths, there: Iterable[SessionInfo]) -> int:
+    """Return the number of sessions on this machine that the store of the settings lacks, whole or in part.
+
+    `there` is what that store has; 0 if the settings name none.
+    """
     if not settings_of(options, paths).sessions.store or not is_begun(paths.database):
         return 0
+    known = {info.id: info.updated_at for info in there}
     try:
         store = open_store(paths.database)
     except StoreError as error:
         raise Failure(str(error)) from error
     try:
-        return len(store.sessions())
+        return sum(known.get(info.id, -1.0) < info.updated_at for info in store.sessions())
     finally:
         store.close()

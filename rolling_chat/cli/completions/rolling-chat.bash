@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/rolling-chat
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_rolling_chat_sessions_subparsers=(list show export delete search import)
+_shtab_rolling_chat_sessions_subparsers=(list show export delete search import push pull)
 _shtab_rolling_chat_mcp_subparsers=(list add remove login logout)
 _shtab_rolling_chat_subparsers=(sessions replay inspect models usage settings login logout acp mcp completion serve doctor)
 
@@ -15,6 +15,8 @@ _shtab_rolling_chat_sessions_export_option_strings=(-h --help --format)
 _shtab_rolling_chat_sessions_delete_option_strings=(-h --help --yes)
 _shtab_rolling_chat_sessions_search_option_strings=(-h --help --limit --json)
 _shtab_rolling_chat_sessions_import_option_strings=(-h --help)
+_shtab_rolling_chat_sessions_push_option_strings=(-h --help --all --json)
+_shtab_rolling_chat_sessions_pull_option_strings=(-h --help --all --json)
 _shtab_rolling_chat_sessions_option_strings=(-h --help)
 _shtab_rolling_chat_replay_option_strings=(-h --help --model -c --max-input-tokens --reserved-output-tokens --format --json --emit-prompts --svg --jobs --output)
 _shtab_rolling_chat_inspect_option_strings=(-h --help --verify --json)
@@ -43,7 +45,7 @@ _shtab_rolling_chat_doctor___svg_COMPGEN=_shtab_compgen_files
 _shtab_rolling_chat___json_schema_COMPGEN=_shtab_compgen_files
 
 _shtab_rolling_chat_sessions_export___format_choices=(markdown jsonl html json)
-_shtab_rolling_chat_sessions_pos_0_choices=(list show export delete search import)
+_shtab_rolling_chat_sessions_pos_0_choices=(list show export delete search import push pull)
 _shtab_rolling_chat_replay___format_choices=(table json)
 _shtab_rolling_chat_usage___by_choices=(day model folder)
 _shtab_rolling_chat_mcp_pos_0_choices=(list add remove login logout)
@@ -69,6 +71,16 @@ _shtab_rolling_chat_sessions_search___help_nargs=0
 _shtab_rolling_chat_sessions_search___json_nargs=0
 _shtab_rolling_chat_sessions_import__h_nargs=0
 _shtab_rolling_chat_sessions_import___help_nargs=0
+_shtab_rolling_chat_sessions_push_pos_0_nargs='*'
+_shtab_rolling_chat_sessions_push__h_nargs=0
+_shtab_rolling_chat_sessions_push___help_nargs=0
+_shtab_rolling_chat_sessions_push___all_nargs=0
+_shtab_rolling_chat_sessions_push___json_nargs=0
+_shtab_rolling_chat_sessions_pull_pos_0_nargs='*'
+_shtab_rolling_chat_sessions_pull__h_nargs=0
+_shtab_rolling_chat_sessions_pull___help_nargs=0
+_shtab_rolling_chat_sessions_pull___all_nargs=0
+_shtab_rolling_chat_sessions_pull___json_nargs=0
 _shtab_rolling_chat_sessions_pos_0_nargs=A...
 _shtab_rolling_chat_sessions__h_nargs=0
 _shtab_rolling_chat_sessions___help_nargs=0

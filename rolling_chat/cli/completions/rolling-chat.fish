@@ -50,7 +50,7 @@ function _shtab_rolling_chat_using
   test "$_shtab_rolling_chat_cmdpath" = "$argv"
 end
 
-set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout acp mcp 'mcp list' 'mcp add' 'mcp remove' 'mcp login' 'mcp logout' completion serve doctor
+set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' 'sessions push' 'sessions pull' replay inspect models usage settings login logout acp mcp 'mcp list' 'mcp add' 'mcp remove' 'mcp login' 'mcp logout' completion serve doctor
 set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --env --format --header --input-format --jobs --json-schema --limit --login --max-input-tokens --max-iterations --model --output --output-format --port --print --reserved-output-tokens --resume --svg --tools --url -c -p
 
 complete -c rolling-chat -e
@@ -73,7 +73,7 @@ complete -c rolling-chat -n _shtab_rolling_chat_using -s p -l print -x -d 'ask o
 complete -c rolling-chat -n _shtab_rolling_chat_using -l output-format -xka "text json stream-json" -d 'what -p prints (default: text)'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l input-format -xka "text stream-json" -d 'what -p reads: one text, or a message a line (default: text)'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l json-schema -xka "(__fish_complete_path (commandline -ct))" -d 'have -p answer with JSON that matches a schema'
-complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a sessions -d 'list, search, show, export, import or delete saved sessions'
+complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a sessions -d 'list, search, show, export, import, copy or delete saved sessions'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions; and test $_shtab_rolling_chat_npos -eq 0' -a list -d 'all sessions, the newest first'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions list' -s h -l help -d 'show this help message and exit'
@@ -93,6 +93,14 @@ complete -c rolling-chat -n '_shtab_rolling_chat_using sessions search' -l json 
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions; and test $_shtab_rolling_chat_npos -eq 0' -a import -d 'make sessions of a file: a JSON array of messages, or JSONL'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions import' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions import; and test $_shtab_rolling_chat_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'OpenAI-format messages, or conversations; gzip or not'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions; and test $_shtab_rolling_chat_npos -eq 0' -a push -d 'copy sessions of this machine into the database that [sessions] store names'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions push' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions push' -l all -d 'every session; only what is new travels'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions push' -l json -d 'as a JSON array'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions; and test $_shtab_rolling_chat_npos -eq 0' -a pull -d 'copy sessions of that database to this machine'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions pull' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions pull' -l all -d 'every session; only what is new travels'
+complete -c rolling-chat -n '_shtab_rolling_chat_using sessions pull' -l json -d 'as a JSON array'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a replay -d 'Build every prompt that would have been sent, as the rolling pipeline plans it.'
 complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l model -x -d 'the model to ask'

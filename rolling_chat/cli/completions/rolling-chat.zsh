@@ -20,7 +20,7 @@ _shtab_rolling_chat_commands() {
     models:'list the models that can be reached, with windows and prices; fetch a newer catalog'
     replay:'Build every prompt that would have been sent, as the rolling pipeline plans it.'
     serve:'show the chat in a browser on this machine'
-    sessions:'list, search, show, export, import or delete saved sessions'
+    sessions:'list, search, show, export, import, copy or delete saved sessions'
     settings:'list the settings that apply in this folder, and where each comes from'
     usage:'what all sessions have used and cost, by day, model or folder'
   )
@@ -44,6 +44,8 @@ _shtab_rolling_chat_sessions_commands() {
     export:'one session as a document, to stdout'
     import:'make sessions of a file: a JSON array of messages, or JSONL'
     list:'all sessions, the newest first'
+    pull:'copy sessions of that database to this machine'
+    push:'copy sessions of this machine into the database that [sessions] store names'
     search:'what was said in any session, best first'
     show:'what is known of one session'
   )
@@ -263,6 +265,26 @@ _shtab_rolling_chat_sessions_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_rolling_chat_sessions_list_defaults_added=0
 
+_shtab_rolling_chat_sessions_pull_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[every session\; only what is new travels]"
+  "--json[as a JSON array]"
+  "(*)::ids as \`sessions list\` shows them\; any unique start will do:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_sessions_pull_defaults_added=0
+
+_shtab_rolling_chat_sessions_push_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[every session\; only what is new travels]"
+  "--json[as a JSON array]"
+  "(*)::ids as \`sessions list\` shows them\; any unique start will do:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_sessions_push_defaults_added=0
+
 _shtab_rolling_chat_sessions_search_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--limit[default\: 20]:N:"
@@ -386,6 +408,8 @@ _shtab_rolling_chat_sessions() {
         export) _arguments -C -s $_shtab_rolling_chat_sessions_export_options ;;
         import) _arguments -C -s $_shtab_rolling_chat_sessions_import_options ;;
         list) _arguments -C -s $_shtab_rolling_chat_sessions_list_options ;;
+        pull) _arguments -C -s $_shtab_rolling_chat_sessions_pull_options ;;
+        push) _arguments -C -s $_shtab_rolling_chat_sessions_push_options ;;
         search) _arguments -C -s $_shtab_rolling_chat_sessions_search_options ;;
         show) _arguments -C -s $_shtab_rolling_chat_sessions_show_options ;;
       esac

@@ -1,0 +1,90 @@
+"""Copying killed in the middle, again and again: what arrived is whole, and the same command goes on."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.records import SessionCopy
+from rolling_chat.sessions.store import SessionStore
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.postgres import ADMIN, shared_server
+from tests.support.program import program_environment
+from tests.support.sessions import faults_of, new_session
+from tests.support.stores import PostgresPlace
+from tests.support.unsteady_network import UnsteadyNetwork, unsteady_network
+
+pytestmark = pytest.mark.slow
+
+KILLS = 40
+SESSIONS, TEXT = 6, "word " * 2000
+
+
+@pytest.mark.parametrize("way", ["push", "pull"])
+def test_killed_copies_leave_no_session_torn(tmp_path: Path, way: str) -> None:
+    rng = random.Random(1)
+    place = PostgresPlace(tmp_path)
+    local = tmp_path / "rolling-chat" / "sessions.db"
+    with unsteady_network(shared_server().socket) as network:
+        network.delay = 0.002  # so that there is a middle
+        database = place.address.partition("@/")[2].partition("?")[0]
+        address = f"postgresql://{ADMIN}@127.0.0.1:{network.port}/{database}"
+        source, target = open_store(local), place.open()
+        if way == "pull":
+            source, target = target, source
+        states: dict[str, list[SessionCopy]] = {new_session(source).id: [] for _ in range(SESSIONS)}
+        for _ in range(KILLS):
+            grow(source, rng.choice([*states]), states, rng)
+            kill_while_copying(tmp_path, way, address, network, rng.randrange(1, 60))
+            for info in target.sessions():
+                assert target.copy_of(info.id) in states[info.id]
+        process = start(tmp_path, way, address)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        for session, copies in states.items():
+            if copies:
+                assert target.copy_of(session) == copies[-1]
+        source.close()
+        target.close()
+    assert place.faults() == []
+    assert faults_of(local) == []
+
+
+def grow(store: SessionStore, session: str, states: dict[str, list[SessionCopy]], rng: random.Random) -> None:
+    """Say something in a session; note all that it was."""
+    if states[session] and rng.random() < 0.3:
+        store.move_head(session, rng.choice(store.branch(session)).id, "m")
+    store.append_all(session, [Message("user", f"{n} {TEXT}") for n in range(rng.randrange(1, 40))])
+    states[session].append(store.copy_of(session))
+
+
+def start(home: Path, way: str, address: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "rolling_chat",
+        "-c",
+        f"sessions.store={address}",
+        "sessions",
+        way,
+        "--all",
+    ]
+    return subprocess.Popen(command, env=program_environment(home), cwd=home, stdout=subprocess.DEVNULL)
+
+
+def kill_while_copying(home: Path, way: str, address: str, network: UnsteadyNetwork, pieces: int) -> None:
+    """Run the program until it has sent so much, or is done."""
+    until = network.pieces + pieces
+    process = start(home, way, address)
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while network.pieces < until and process.poll() is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
