@@ -7,12 +7,12 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from rolling_chat.gc_tuning import look_seldom
+from rolling_chat.gc_tuning import tune_for_one_run
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    look_seldom()
+    tune_for_one_run()
     from rolling_chat.cli import run  # noqa: PLC0415  # after tuning the garbage collector
 
     code = run(sys.argv[1:])

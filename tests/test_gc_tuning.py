@@ -34,7 +34,7 @@ def test_what_came_together_goes_and_for_little_nobody_looks() -> None:
     ring = Ring()
     watched = weakref.ref(ring)
     del ring
-    gc_tuning.tidy_up()
+    gc_tuning.collect_when_idle()
     assert watched() is not None
     for _ in range(40):
         gc.collect(1)  # the ring is old by then, and past these
@@ -42,16 +42,16 @@ def test_what_came_together_goes_and_for_little_nobody_looks() -> None:
     gc.collect(1)
     watched = weakref.ref(old)
     del old
-    gc_tuning.tidy_up()
+    gc_tuning.collect_when_idle()
     assert watched() is None
 
 
 def test_at_the_start_it_is_looked_for_seldom_and_later_in_short_looks() -> None:
-    gc_tuning.look_seldom()
+    gc_tuning.tune_for_one_run()
     once = gc.get_threshold()[0]
-    gc_tuning.look_briefly()
+    gc_tuning.tune_for_startup()
     assert once > gc.get_threshold()[0] > 10_000
-    gc_tuning.spare_what_is_loaded()
+    gc_tuning.freeze_loaded_objects()
     gc.unfreeze()
     assert gc.get_threshold()[0] < 10_000
 
@@ -64,9 +64,9 @@ def test_while_the_user_waits_for_the_model_it_takes_more_to_look() -> None:
         gc.collect(1)
     watched = weakref.ref(old)
     del old
-    gc_tuning.tidy_up(is_waiting=True)
+    gc_tuning.collect_when_idle(is_waiting=True)
     assert watched() is not None
     for _ in range(80):
         gc.collect(1)
-    gc_tuning.tidy_up(is_waiting=True)
+    gc_tuning.collect_when_idle(is_waiting=True)
     assert watched() is None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rolling_chat.cli.configured import here, settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.gc_tuning import look_briefly
+from rolling_chat.gc_tuning import tune_for_startup
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.themes import find_theme, load_themes
 
@@ -26,7 +26,7 @@ _BROWSER_DRIVER = "rolling_chat.web.driver:BrowserDriver"  # set by `rolling-cha
 
 def run_chat(options: Options, paths: Paths) -> int:
     """Open the chat on the screen; at the end, print the command that resumes it."""
-    look_briefly()
+    tune_for_startup()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     if not _has_terminal():
         raise Failure('the chat needs a terminal; in scripts use rolling-chat -p "text"', Exit.USAGE)

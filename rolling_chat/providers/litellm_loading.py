@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rolling_chat.gc_tuning import kept_to_the_end
+from rolling_chat.gc_tuning import without_collection
 from rolling_chat.private_files import PrivateFileHandler
 from rolling_chat.redaction import RedactingFilter
 
@@ -56,7 +56,7 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
         if _loaded is None:
             os.environ.update(_BEFORE_IMPORT)
             _route_logs(log_file, secrets)
-            with kept_to_the_end():
+            with without_collection():
                 # before the import, because litellm creates clients during it
                 importlib.import_module("rolling_chat.providers.redirects").refuse_redirects()
                 module = importlib.import_module("litellm")

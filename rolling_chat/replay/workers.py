@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, Self
 
-from rolling_chat.gc_tuning import look_seldom
+from rolling_chat.gc_tuning import tune_for_one_run
 from rolling_chat.replay.inputs import AnyUnit
 from rolling_chat.replay.interrupts import held_back
 from rolling_chat.replay.work import START, Chunk, Problem, Progress, Work
@@ -251,7 +251,7 @@ def _serve(connection: Connection[Any, Any], work: bytes) -> None:
     """Replay units received through the connection until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    look_seldom()
+    tune_for_one_run()
     logging.getLogger().addHandler(logging.NullHandler())
     todo: Work = pickle.loads(work)  # noqa: S301 - pickled by the parent
     with contextlib.suppress(EOFError, OSError):

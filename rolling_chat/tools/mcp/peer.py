@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from rolling_chat.gc_tuning import kept_to_the_end
+from rolling_chat.gc_tuning import without_collection
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.settings.mcp_servers import McpServerConfig
@@ -124,7 +124,7 @@ async def load_client() -> Client:
 
 def _load() -> Client:
     try:
-        with _loading, kept_to_the_end():
+        with _loading, without_collection():
             return cast("Client", importlib.import_module(_CLIENT))
     except ImportError as error:
         if error.name and error.name.startswith("rolling_chat"):

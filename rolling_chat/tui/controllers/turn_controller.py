@@ -37,7 +37,7 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
-from rolling_chat.gc_tuning import tidy_up
+from rolling_chat.gc_tuning import collect_when_idle
 from rolling_chat.tui.state.screen_state import ScreenState
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class TurnController:
         self._state.apply(event, self._clock())
         match event:
             case RequestStarted():
-                tidy_up(is_waiting=True)
+                collect_when_idle(is_waiting=True)
             case Steered():
                 self._stage.drafts.waiting_changed()
             case _:

@@ -18,7 +18,7 @@ from textual.widgets import Static, TextArea
 from rolling_chat.agent.plan_mode import CARRY_OUT
 from rolling_chat.commands import ParsedCommand, custom_lines
 from rolling_chat.commands.mode import next_policy, policy_line
-from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
+from rolling_chat.gc_tuning import freeze_loaded_objects, collect_when_idle
 from rolling_chat.mentions import marked
 from rolling_chat.tools.background import BACKGROUND, BackgroundCommand
 from rolling_chat.tui.controllers.commands import CommandController
@@ -421,14 +421,14 @@ class ChatScreen(ReaderScreen):
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._following.look)
-        self.set_interval(_QUIET, self._tidy_up)
+        self.set_interval(_QUIET, self._collect_when_quiet)
         self.set_interval(_CACHE_EVERY, self._painter.follow_cache)
         self.state.changed()
         self.work(self._warm_up)
 
-    def _tidy_up(self) -> None:
+    def _collect_when_quiet(self) -> None:
         if not self.state.busy and self._clock() - cast("Shell", self.app).touched_at > _QUIET:
-            tidy_up()
+            collect_when_idle()
 
     async def _warm_up(self) -> None:
         """Load what the gauge and the first request need; only log a failure, as that request reports it."""
@@ -445,9 +445,9 @@ class ChatScreen(ReaderScreen):
             if self._first_message.strip():
                 self.work(self._turns.say(marked(self._first_message)))
             await asyncio.to_thread(warm_up)
-            spare_what_is_loaded()
+            freeze_loaded_objects()
             await self.chat.warm_up()
-            spare_what_is_loaded()
+            freeze_loaded_objects()
             self.chat.session.hooks.begin()
             await self.chat.remove_leftovers()
         except Exception as error:  # the user asked for nothing yet: do not end the program
