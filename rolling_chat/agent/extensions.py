@@ -77,7 +77,7 @@ class SessionExtensions:
 
     async def insert_skill(self, skill: Skill) -> Insertion:
         """Return what a skill adds to a message of the user's that calls it."""
-        told = without_marks(await asyncio.to_thread(skill.told))
+        told = without_marks(await asyncio.to_thread(skill.full_text))
         return Insertion(skill.source, "skill", f"The skill {skill.name}, which I call, says:\n\n{told}")
 
     async def insert_command(self, command: CustomCommand, arguments: str) -> Insertion:

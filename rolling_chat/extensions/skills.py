@@ -57,7 +57,7 @@ class Skill:
         """Return the line that lists the skill in every request."""
         return f"- {self.name}" if is_short else f"- {self.name}: {self.description}"
 
-    def told(self) -> str:
+    def full_text(self) -> str:
         """Return the text for a model that uses the skill: its instructions, and its other files' names."""
         files = list(itertools.islice(_files_of(self.folder), _MAX_FILES + 1))
         more = ", and more" if len(files) > _MAX_FILES else ""

@@ -197,7 +197,7 @@ class PlainCommands:
 
     def refresh_report(self) -> None:
         """Write the figures of the gauge."""
-        self._turns.tell_context()
+        self._turns.write_context()
 
     def copy(self, text: str) -> bool:
         """Write the text, for the terminal or the screen reader to copy."""

@@ -70,7 +70,7 @@ class Turns:
         """Continue an interrupted turn."""
         await self._run(self._chat.carry_on)
 
-    def tell_context(self) -> None:
+    def write_context(self) -> None:
         """Write the figures of the gauge."""
         try:
             self._console.write(context_line(self._chat.session.preview.report(), self._chat.usage.cost))
@@ -87,7 +87,7 @@ class Turns:
             except ChatError as error:
                 self._console.write(f"Warning: {error}")
                 return
-        self.tell_context()
+        self.write_context()
 
     async def _play(self, begin: Begin) -> Outcome:
         """Write a turn's events as lines until it ends; Ctrl+C stops the turn, which then ends by itself."""

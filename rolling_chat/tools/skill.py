@@ -38,4 +38,4 @@ class UseSkill:
         if found is None or not found.for_model:
             there_is = ", ".join(known) or "none"
             raise ToolError(f"There is no skill {name[:100]!r}. The skills are: {there_is}.")
-        return ToolResult(await asyncio.to_thread(found.told))
+        return ToolResult(await asyncio.to_thread(found.full_text))

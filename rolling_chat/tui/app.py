@@ -207,11 +207,11 @@ class RollingChatApp(App[None]):
         await self.push_screen(question, self._quit_with)
 
     async def _quit_with(self, answer: str | None) -> None:
-        from rolling_chat.tui.dialogs.quitting import obey  # noqa: PLC0415
+        from rolling_chat.tui.dialogs.quitting import apply_answer  # noqa: PLC0415
 
         self._quit_confirmed = False
         if answer is not None:
-            await obey(answer)
+            await apply_answer(answer)
             self.exit()
 
     async def _quit_on_signal(self) -> None:

@@ -127,7 +127,7 @@ def test_what_a_skill_says_names_its_files_and_none_that_a_link_leads_to(project
     (folder / "more").symlink_to(folder)
     os.mkfifo(folder / "pipe")
     (skill,) = read(project, paths).all
-    told = skill.told()
+    told = skill.full_text()
     assert told.startswith("See reference.md.\n\n[The skill pdf is in ")
     assert told.endswith("by their whole paths: a␛[2J.md, reference.md, scripts/fill.py]")
 

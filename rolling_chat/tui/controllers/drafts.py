@@ -120,7 +120,7 @@ class DraftController:
             self._sent(draft, is_next=False)
             return
         if text.strip():
-            self._asking.leave()
+            self._asking.cancel()
         if parsed is not None:
             self._sent(draft, is_next=False)
             self._screen.work(partial(self._commands.run, parsed))

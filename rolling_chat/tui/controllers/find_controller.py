@@ -117,7 +117,7 @@ class FindController:
         self._bar.close()
         self._forget()
         self._view.mark_found(Found())
-        self._view.let_go()
+        self._view.release()
         self._stage.take_focus()
         self._stage.state.changed()
 

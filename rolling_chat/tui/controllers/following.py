@@ -38,7 +38,7 @@ class Following:
         self._fault = ""
         self._unread = ""  # the error that prevented the report
         self._catching_up = Coalesced(self.catch_up)
-        self._reading_up = Coalesced(self._read_up)
+        self._reading_older = Coalesced(self._read_older)
         self._wants_all = False
         chat.listener.on_older = self._put_above
 
@@ -102,7 +102,7 @@ class Following:
         self.catch_up_in_background()
         self._coming = changed and bool(chat.session.holder)
         if self._coming:
-            self._state.still_coming()
+            self._state.mark_still_streaming()
         if not chat.session.holder:
             self._state.notice("The other terminal has left this session; you can go on in it here.")
         if chat.session.model_line != model:
@@ -116,21 +116,21 @@ class Following:
         if not self._chat.session.preview.is_ready and not self._unread:
             self._catching_up.ask(self._stage)
 
-    def read_up_in_background(self, *, whole: bool) -> None:
+    def read_older_in_background(self, *, whole: bool) -> None:
         """Read older messages in the background: the next few, or all if `whole`."""
         if self._chat.session.conversation.is_whole:
             return
         self._wants_all = self._wants_all or whole
-        self._reading_up.ask(self._stage)
+        self._reading_older.ask(self._stage)
 
-    async def _read_up(self) -> None:
+    async def _read_older(self) -> None:
         wants_all, self._wants_all = self._wants_all, False
         try:
             await self._chat.session.read_up(whole=wants_all)
         except ChatError as error:
             self._state.notice(str(error), warning=True)
         self._stage.transcript.show(self._state.items)
-        self._stage.transcript.take_older()
+        self._stage.transcript.return_to_start()
         self.mark()
         self._state.changed()
 

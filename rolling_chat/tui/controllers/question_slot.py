@@ -102,7 +102,7 @@ class Asking:
         self._question.give_words(text)
         return True
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Cancel the open question, unless a turn runs, because the user went on by typing."""
         if self._question is not None and not self._stage.state.busy:
             self.answer(self._question, Reply(""))

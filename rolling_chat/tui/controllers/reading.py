@@ -171,14 +171,14 @@ class ReadingController:
 
     def end(self) -> None:
         """Stop reading by keys and focus the prompt box, without scrolling."""
-        self._let_go()
+        self._release()
         self._stage.take_focus()
         self._stage.state.changed()
 
     def focus_moved(self, widget: Widget) -> None:
         """Stop reading by keys when another widget gets the focus, unless the find bar is open."""
         if self.is_on and widget is not self._view and not self._stage.finding.is_open:
-            self._let_go()
+            self._release()
 
     def _write_on(self) -> Widget:
         """Stop reading by keys; focus and return the widget for typed text."""
@@ -187,7 +187,7 @@ class ReadingController:
         self._stage.set_focus(owner, scroll_visible=False)
         return owner
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._mark, self._extends, self._stage.state.said = None, False, ""
         self._view.read_from(None)
         self._view.refresh()

@@ -29,7 +29,7 @@ def quit_question() -> Picker | None:
     return Picker(title, choices)
 
 
-async def obey(answer: str) -> None:
+async def apply_answer(answer: str) -> None:
     """End the processes left running, if the user chose that."""
     if answer == _END:
         await end_leftovers()

@@ -156,7 +156,7 @@ class ChatScreen(ReaderScreen):
 
     def load(self) -> None:
         """Show the chat's conversation, scrolled to its end."""
-        self._asking.leave()  # its question was about another session
+        self._asking.cancel()  # its question was about another session
         self._show()
         self.chat.session.servers.start()
         self._following.catch_up_in_background()
@@ -280,7 +280,7 @@ class ChatScreen(ReaderScreen):
     def action_interrupt(self) -> None:
         """Copy the selection, else clear the draft, else stop the turn; pressed twice, quit."""
         if self.prompt.searching:
-            self.prompt.leave_search()
+            self.prompt.cancel_search()
         elif self.reading.copies():
             pass
         elif not self.prompt.selected_text and self.copies_later(self.app.copy_to_clipboard):
@@ -307,7 +307,7 @@ class ChatScreen(ReaderScreen):
         if self._commands.cancel():
             return
         if self._asking.question is not None:
-            self._asking.question.leave()
+            self._asking.question.cancel()
             return
         if not self.state.busy:
             if self.chat.session.summaries.stop_proposing():
@@ -411,7 +411,7 @@ class ChatScreen(ReaderScreen):
 
     @on(Transcript.OlderWanted)
     def _older_wanted(self, event: Transcript.OlderWanted) -> None:
-        self._following.read_up_in_background(whole=event.whole)
+        self._following.read_older_in_background(whole=event.whole)
 
     @on(Question.HintsChanged)
     @on(Transcript.Moved)

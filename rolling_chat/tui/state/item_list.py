@@ -128,7 +128,7 @@ class ItemList(Sequence[Item]):
         self._growing.setdefault(ordinal, []).append(text)
         self._changed.add(ordinal)
 
-    def is_seen_anew(self) -> None:
+    def mark_all_new(self) -> None:
         """Make the next `take_changes` report the whole list as new, for another reader."""
         self.revision += 1
         self._is_new = True

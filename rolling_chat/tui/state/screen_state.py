@@ -281,7 +281,7 @@ class ScreenState:
         self.notice(line, warning=True)
         self._close(f"failed after {_seconds(now - self.turn_began)}" if sent else "nothing was sent")
 
-    def still_coming(self) -> None:
+    def mark_still_streaming(self) -> None:
         """Show the last reply as still streaming, because another process is writing it."""
         for at in reversed(self.items.ordinals):
             item = self.items.at(at)

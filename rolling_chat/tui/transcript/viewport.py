@@ -130,7 +130,7 @@ class Viewport:
         self.follow, self._is_held = False, True
         self._prepare()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """End a hold: follow the end again as soon as it is in view."""
         self._is_held = False
         if self.rows:

@@ -153,9 +153,9 @@ class PromptBox(VimArea):
         """Fit the box's height to its text, which wraps differently at another width."""
         self.grow()
 
-    def leave_search(self) -> None:
+    def cancel_search(self) -> None:
         """End the history search and restore the draft from before it."""
-        self.put(self._search.leave())
+        self.put(self._search.cancel())
 
     def took_back(self) -> None:
         """Let another Up take back the next waiting message, as long as nothing is typed."""
@@ -333,7 +333,7 @@ class PromptBox(VimArea):
             case "backspace":
                 self._show_found(search.shorten())
             case "escape":
-                self.leave_search()
+                self.cancel_search()
             case "enter" | "tab":
                 self._take_found()
             case _ if character is not None:
@@ -345,7 +345,7 @@ class PromptBox(VimArea):
 
     def _take_found(self) -> None:
         """Keep the search result as the draft, or restore the draft if there is none."""
-        found, before = self._search.found, self._search.leave()
+        found, before = self._search.found, self._search.cancel()
         if not found:
             self.put(before)
         self.post_message(self.Changed(self))

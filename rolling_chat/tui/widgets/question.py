@@ -168,7 +168,7 @@ class Question(Vertical, can_focus=True):
         if self._worded is not None:
             self.post_message(self.Answered(self, Reply(self._worded.value, words)))
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Give the answer that Esc gives, if any."""
         if self.harmless is not None:
             self.post_message(self.Answered(self, Reply(self.harmless.value)))
@@ -195,7 +195,7 @@ class Question(Vertical, can_focus=True):
         """Select, answer or scroll, and pass on keys that were meant for the prompt box."""
         key, char = event.key, event.character if event.is_printable else None
         if key == "escape":
-            self.leave()
+            self.cancel()
         elif key == "enter":
             self._answer(event.time)
         elif key in ("up", "down"):

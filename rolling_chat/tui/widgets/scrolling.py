@@ -87,7 +87,7 @@ class RowScroller(ScrollView):
         message.prevent_default()
         self.scroll_pages(1)
 
-    def tell_scroll_bar(self, width: int, height: int, top: int, total: int) -> None:
+    def update_scroll_bar(self, width: int, height: int, top: int, total: int) -> None:
         """Make the scroll bar show that `height` rows of `total` are in sight, from `top` on."""
         self._is_settling = True
         try:

@@ -56,7 +56,7 @@ class SearchLine(Widget):
         self.add_class("-open")
         return self._look(None)
 
-    def leave(self) -> Draft:
+    def cancel(self) -> Draft:
         """End the search and return the draft from before it."""
         self._past, self._match = None, None
         self.remove_class("-open")

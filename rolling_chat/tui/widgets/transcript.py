@@ -110,7 +110,7 @@ class Transcript(SelectableRows, can_focus=True):
         if items is not self._document.items:
             self._document = Document(items, self._document.look)
             self.viewport = Viewport(self._document, self.viewport.height)
-            items.is_seen_anew()
+            items.mark_all_new()
         self._update()
         self.paint_cost = time.perf_counter() - began
 
@@ -161,7 +161,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._wants_start = True
         self.post_message(self.OlderWanted(whole=True))
 
-    def take_older(self) -> None:
+    def return_to_start(self) -> None:
         """Scroll to the first item again, if the reader was there before older ones were added."""
         if self._wants_start:
             self.viewport.to_start()
@@ -188,17 +188,17 @@ class Transcript(SelectableRows, can_focus=True):
         self.viewport.hold()
         self._settle()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Allow following the end again, unless the reader's cursor is shown."""
         if self.cursor is None:
-            self.viewport.let_go()
+            self.viewport.release()
             self._settle()
 
     def read_from(self, place: Place | None) -> None:
         """Put the reader's cursor on a row, or remove it for None."""
         if place is None:
             self.cursor = None
-            self.let_go()
+            self.release()
             return
         self.cursor = Cursor(self._document, place)
         self.hold()
@@ -373,7 +373,7 @@ class Transcript(SelectableRows, can_focus=True):
         viewport, items = self.viewport, self._document.items
         before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
         were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
-        self.tell_scroll_bar(self._document.look.width, viewport.height, viewport.top, viewport.total)
+        self.update_scroll_bar(self._document.look.width, viewport.height, viewport.top, viewport.total)
         if self._backlog is not None:
             more = self._document.unfinished() is not None
             (self._backlog.resume if more else self._backlog.pause)()

@@ -222,7 +222,7 @@ def _held_above_the_end() -> tuple[ItemList, Viewport]:
 def test_who_let_go_above_the_end_follows_once_that_is_in_sight(height: int) -> None:
     items, viewport = _held_above_the_end()
     viewport.resize(viewport.document.look, height)
-    viewport.let_go()
+    viewport.release()
     assert not viewport.follow
     viewport.document.open_all(is_open=False)
     viewport.update()

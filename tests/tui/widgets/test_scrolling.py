@@ -36,7 +36,7 @@ async def test_a_scroll_bar_that_is_redrawn_in_part_looks_as_if_it_were_redrawn_
         for _ in range(150):
             total = rng.choice((total + rng.randint(0, 40), rng.randint(1, 5_000), 1_000_000))
             top = rng.choice((min(top + 3, max(0, total - 30)), rng.randint(0, max(0, total - 30))))
-            view.tell_scroll_bar(19, 30, top, total)
+            view.update_scroll_bar(19, 30, top, total)
             await pilot.pause()
             seen, told = looks(bar), (bar.window_virtual_size, bar.window_size, bar.position)
             bar.refresh()
