@@ -216,7 +216,7 @@ def test_a_hostile_name_or_size_is_a_line_and_a_builtin_command_stays_itself(
     assert [command.name for command in commands.all] == ["deploy", "help", "quit"]
     assert len(skills.faults) == 4  # a name with a path, with a bell, a link to the root, a file of 10 GB
     assert len(commands.faults) == 1
-    for text in (skills.text, *skills.faults, *commands.faults, *(skill.told() for skill in skills.all)):
+    for text in (skills.text, *skills.faults, *commands.faults, *(skill.full_text() for skill in skills.all)):
         assert all(char.isprintable() or char == "\n" for char in text)
         assert SECRET not in text
     assert {command.name for command in added_commands(_chat_of(laden, paths), {"help", "quit"})} == {

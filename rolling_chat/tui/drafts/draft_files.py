@@ -91,14 +91,14 @@ class PasteFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DraftOrigin:
     """The origin of a draft: its session, the folder, and whether the session has no messages yet."""
 
     session: str
     folder: str
     is_new: bool
 
-    def takes(self, other: Place) -> bool:
+    def takes(self, other: DraftOrigin) -> bool:
         """Return whether a draft saved at `other` is restored here.
 
         That is, in the same session, or from one new session to the next in the same folder.
@@ -149,7 +149,7 @@ class DraftFiles:
         self.failed = False
         self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
 
-    def save(self, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
+    def save(self, place: DraftOrigin, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
         """Save the draft and the waiting messages; delete the file if there are none."""
         if self._own is None:
             return
@@ -166,7 +166,7 @@ class DraftFiles:
         }
         replace_file(self._own, json.dumps(kept))
 
-    def take(self, place: Place) -> LeftDraft:
+    def take(self, place: DraftOrigin) -> LeftDraft:
         """Claim and return the newest draft left at `place`; empty if there is none."""
         if self._own is None:
             return LeftDraft()
@@ -185,11 +185,11 @@ class DraftFiles:
             if file != self._own:
                 _delete_if_old(file)
 
-    def _left_for(self, place: Place) -> Iterator[tuple[LeftDraft, Path]]:
+    def _left_for(self, place: DraftOrigin) -> Iterator[tuple[LeftDraft, Path]]:
         for file in _files(self._folder, "*.json"):
             with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
                 kept = json.loads(file.read_bytes())
-                if place.takes(Place(**kept["place"])) and Process(**kept["process"]).is_gone():
+                if place.takes(DraftOrigin(**kept["place"])) and Process(**kept["process"]).is_gone():
                     drafts = map(self._pastes.from_json, (kept["draft"], *kept.get("waiting", ())))
                     draft, *waiting = (one or Draft() for one in drafts)
                     left = LeftDraft(draft, tuple(filter(None, waiting)), float(kept["saved_at"]))
@@ -197,7 +197,7 @@ class DraftFiles:
                         yield left, file
 
 
-def save_quietly(files: DraftFiles, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
+def save_quietly(files: DraftFiles, place: DraftOrigin, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
     """Save the draft; only log an unwritable folder."""
     try:
         files.save(place, draft, waiting)

@@ -17,28 +17,28 @@ import pytest
 from rolling_chat.messages import Message
 from rolling_chat.process_identity import this_process
 from rolling_chat.settings.errors import SettingsError
-from rolling_chat.tui.drafts.draft_files import DraftFiles, LeftDraft, PasteFiles, Place, save_quietly
+from rolling_chat.tui.drafts.draft_files import DraftFiles, LeftDraft, PasteFiles, DraftOrigin, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, drawn, folded, token
 from tests.support.cases import Cases
 
 LOG = "a line of a log\n" * 500
-HERE = Place("session-1", "/work", is_new=False)
-NEW = Place("session-2", "/work", is_new=True)
+HERE = DraftOrigin("session-1", "/work", is_new=False)
+NEW = DraftOrigin("session-2", "/work", is_new=True)
 
 LEAVE_A_DRAFT = """
 import os, signal, sys
 from pathlib import Path
-from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place
+from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, DraftOrigin
 from rolling_chat.tui.drafts.pastes import Draft, token
 home, session, is_new, text, paste = sys.argv[1:]
 files = DraftFiles(Path(home, "drafts"), PasteFiles(Path(home, "pastes")))
 draft = Draft(text + token(1, paste, 0), {1: paste}) if paste else Draft(text)
-files.save(Place(session, "/work", is_new == "new"), draft)
+files.save(DraftOrigin(session, "/work", is_new == "new"), draft)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def killed(home: Path, place: Place, text: str, paste: str = "") -> None:
+def killed(home: Path, place: DraftOrigin, text: str, paste: str = "") -> None:
     """Another process keeps a draft, and is killed."""
     is_new = "new" if place.is_new else "old"
     argv = [sys.executable, "-c", LEAVE_A_DRAFT, str(home), place.session, is_new, text, paste]
@@ -57,7 +57,7 @@ def test_what_a_killed_process_left_comes_back_with_its_paste_and_once(tmp_path:
 
 def test_a_draft_of_another_session_is_left_alone(tmp_path: Path) -> None:
     killed(tmp_path, HERE, "theirs")
-    assert not files_of(tmp_path).take(Place("session-9", "/work", is_new=False))
+    assert not files_of(tmp_path).take(DraftOrigin("session-9", "/work", is_new=False))
     assert files_of(tmp_path).take(HERE).draft.text == "theirs"
 
 
@@ -67,8 +67,8 @@ def test_a_draft_of_a_session_in_which_nothing_was_said_comes_back_in_the_next_n
     killed(tmp_path, NEW, "hardly begun")
     files = files_of(tmp_path)
     assert not files.take(HERE)
-    assert not files.take(Place("session-3", "/elsewhere", is_new=True))
-    assert files.take(Place("session-3", "/work", is_new=True)).draft.text == "hardly begun"
+    assert not files.take(DraftOrigin("session-3", "/elsewhere", is_new=True))
+    assert files.take(DraftOrigin("session-3", "/work", is_new=True)).draft.text == "hardly begun"
 
 
 def test_a_draft_of_a_process_that_lives_is_not_taken(tmp_path: Path) -> None:
