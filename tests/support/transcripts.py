@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rolling_chat.tui.state.fates import Fates
 from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.transcript.colors import Look
-from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Place
+from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Position
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.render import gap_before
 
@@ -17,7 +17,7 @@ from rolling_chat.tui.transcript.render import gap_before
 class NaiveRow:
     """A row of the naive drawing, and which line of which piece of which item it is."""
 
-    place: Place
+    position: Position
     line: Line
 
 
@@ -61,7 +61,7 @@ def naive_rows(
             note=(fate.note if fate is not None else "") or item.note,
         )
         rows += [
-            NaiveRow(Place(first + at, piece, n), line)
+            NaiveRow(Position(first + at, piece, n), line)
             for piece, lines in enumerate(pieces)
             for n, line in enumerate(lines)
         ]

@@ -23,7 +23,7 @@ from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.session_browser import SessionBrowser
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
-from rolling_chat.tui.state.items import place_of
+from rolling_chat.tui.state.items import item_showing
 from rolling_chat.tui.terminal.clipboard_pictures import ClipboardError, read_picture
 from rolling_chat.tui.terminal.external import ExternalError, edit_file
 
@@ -294,7 +294,7 @@ class CommandController:
 
     def show_message(self, message_id: str, words: str = "") -> None:
         """Scroll to a message and highlight `words` in it; unfold all results if it is folded."""
-        item_id, is_folded = place_of(self.chat.session.messages, message_id)
+        item_id, is_folded = item_showing(self.chat.session.messages, message_id)
         transcript = self._screen.transcript
         if is_folded and not transcript.details:
             transcript.set_details(True)

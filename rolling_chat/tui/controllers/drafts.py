@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rolling_chat.commands import Completer, complete, parse
 from rolling_chat.tui.controllers.background import Coalesced, Workplace
 from rolling_chat.tui.controllers.mentions import MentionController, picture_path
-from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, DraftOrigin, save_quietly
+from rolling_chat.tui.drafts.draft_files import DraftFiles, DraftOrigin, PasteFiles, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, folded
 from rolling_chat.tui.drafts.prompt_history import History
 from rolling_chat.tui.drafts.vim import VimKeys

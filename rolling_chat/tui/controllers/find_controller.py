@@ -104,7 +104,7 @@ class FindController:
         """Show the find bar and focus it; start searching if it was hidden."""
         if not self.is_open:
             rows = self._view.viewport.rows
-            self._origin = rows[0].place.ordinal if rows else 0
+            self._origin = rows[0].position.ordinal if rows else 0
             self._bar.open()
             self._view.post_message(Transcript.OlderWanted(whole=True))
             self.look_for(self._bar.words)
@@ -233,7 +233,7 @@ class FindController:
         before = [offset - other for other in hits.offsets[max(0, nth - _MAX_BEFORE) : nth]]
         point = hit_point(view.document, ordinal, pattern, body, before)
         view.mark_found(Found(pattern, current=point))
-        view.show_place(point.place)
+        view.show_position(point.position)
         view.hold()
         if view.cursor is not None:
             view.cursor.to_point(point)

@@ -164,7 +164,7 @@ class ReadingController:
         if self.is_on or not rows:
             self.end()
             return
-        view.read_from(rows[-1].place)
+        view.read_from(rows[-1].position)
         view.takes_key = self.key
         self._stage.set_focus(view, scroll_visible=False)
         self._stage.state.changed()
@@ -329,7 +329,7 @@ class ReadingController:
 
     def _fold(self, cursor: Cursor) -> None:
         if cursor.item.kind in FOLDED_KINDS:
-            self._view.turn(cursor.point.place.ordinal)
+            self._view.turn(cursor.point.position.ordinal)
             self._view.cursor_moved()
 
     def _copy_selected(self, cursor: Cursor) -> None:
@@ -338,7 +338,7 @@ class ReadingController:
             return
         text = self._stage.get_selected_text()
         if not text:
-            rows = self._view.document.forward(cursor.point.place, 1).rows
+            rows = self._view.document.forward(cursor.point.position, 1).rows
             if not rows:
                 return
             self._view.select(*line_at(self._view.document, rows[0]))

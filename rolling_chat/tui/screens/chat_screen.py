@@ -18,7 +18,7 @@ from textual.widgets import Static, TextArea
 from rolling_chat.agent.plan_mode import CARRY_OUT
 from rolling_chat.commands import ParsedCommand, custom_lines
 from rolling_chat.commands.mode import next_policy, policy_line
-from rolling_chat.gc_tuning import freeze_loaded_objects, collect_when_idle
+from rolling_chat.gc_tuning import collect_when_idle, freeze_loaded_objects
 from rolling_chat.mentions import marked
 from rolling_chat.tools.background import BACKGROUND, BackgroundCommand
 from rolling_chat.tui.controllers.commands import CommandController

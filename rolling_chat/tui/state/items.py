@@ -148,7 +148,7 @@ def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
     return {item_id: mark for item_id, mark in marks.items() if mark}
 
 
-def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
+def item_showing(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
     """Return the id of the item that shows a message, and whether it is folded; empty if none does.
 
     A tool result is shown by its call's item, a reply without text by its first item. For a message

@@ -12,7 +12,7 @@ from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Heights
-from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Place, Row, height_about
+from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Position, Row, height_about
 from rolling_chat.tui.transcript.render import gap_before
 
 _KEPT_LAYOUTS = 256
@@ -134,7 +134,7 @@ class Document:
             return True
         return self.all_open != (item.id in self._turned)
 
-    # -- places
+    # -- positions
 
     @property
     def ordinals(self) -> range:
@@ -148,38 +148,38 @@ class Document:
         return self._heights.total
 
     @property
-    def first(self) -> Place:
+    def first(self) -> Position:
         """The position of the first line."""
-        return Place(self.ordinals.start)
+        return Position(self.ordinals.start)
 
     @property
-    def end(self) -> Place:
+    def end(self) -> Position:
         """The position below the last line."""
-        return Place(self.ordinals.stop)
+        return Position(self.ordinals.stop)
 
-    def forward(self, place: Place, count: int) -> Stretch:
+    def forward(self, position: Position, count: int) -> Stretch:
         """Return up to `count` rows from a position on; fewer at the end or in an unfinished text."""
         rows: list[Row] = []
         ordinals = self.ordinals
-        place = max(place, Place(ordinals.start))
-        while place.ordinal < ordinals.stop and len(rows) < count:
-            layout = self._layout(place.ordinal)
-            more, is_all = layout.rows_from(place, count - len(rows))
-            self._heights.set(place.ordinal, layout.height)
+        position = max(position, Position(ordinals.start))
+        while position.ordinal < ordinals.stop and len(rows) < count:
+            layout = self._layout(position.ordinal)
+            more, is_all = layout.rows_from(position, count - len(rows))
+            self._heights.set(position.ordinal, layout.height)
             rows += more
             if not is_all:
                 return Stretch(rows, is_end=False)
-            place = Place(place.ordinal + 1)
-        return Stretch(rows, is_end=place.ordinal >= ordinals.stop)
+            position = Position(position.ordinal + 1)
+        return Stretch(rows, is_end=position.ordinal >= ordinals.stop)
 
-    def backward(self, place: Place, count: int) -> list[Row]:
+    def backward(self, position: Position, count: int) -> list[Row]:
         """Return up to `count` rows that end above a position, topmost first."""
         rows: list[Row] = []
         ordinals = self.ordinals
-        place = min(place, Place(ordinals.stop))
-        if place.ordinal in ordinals:
-            rows = self._rows_above(place, count)
-        for ordinal in range(place.ordinal - 1, ordinals.start - 1, -1):
+        position = min(position, Position(ordinals.stop))
+        if position.ordinal in ordinals:
+            rows = self._rows_above(position, count)
+        for ordinal in range(position.ordinal - 1, ordinals.start - 1, -1):
             if len(rows) >= count:
                 break
             layout = self._layout(ordinal)
@@ -188,64 +188,64 @@ class Document:
             rows = self._rows_above(layout.end_of(ordinal), count - len(rows)) + rows
         return rows
 
-    def _rows_above(self, place: Place, count: int) -> list[Row]:
-        layout = self._layout(place.ordinal)
-        rows = layout.rows_above(place, count)
-        self._heights.set(place.ordinal, layout.height)
+    def _rows_above(self, position: Position, count: int) -> list[Row]:
+        layout = self._layout(position.ordinal)
+        rows = layout.rows_above(position, count)
+        self._heights.set(position.ordinal, layout.height)
         return rows
 
-    def stretches(self, place: Place) -> Iterator[list[Row]]:
+    def stretches(self, position: Position) -> Iterator[list[Row]]:
         """Yield all rows from a position on in parts; after more layout of a long text, an empty part."""
-        while place.ordinal < self.ordinals.stop:
-            ordinal = max(place.ordinal, self.ordinals.start)
+        while position.ordinal < self.ordinals.stop:
+            ordinal = max(position.ordinal, self.ordinals.start)
             layout = self._layout(ordinal)
             # the last piece of an unfinished text is its foot, and more text goes above that
-            stop = Place(ordinal + 1) if layout.is_whole else Place(ordinal, len(layout.pieces) - 1)
-            rows = [row for row in self.forward(place, _STRETCH).rows if row.place < stop]
+            stop = Position(ordinal + 1) if layout.is_whole else Position(ordinal, len(layout.pieces) - 1)
+            rows = [row for row in self.forward(position, _STRETCH).rows if row.position < stop]
             if rows:
-                place = rows[-1].place._replace(line=rows[-1].place.line + 1)
+                position = rows[-1].position._replace(line=rows[-1].position.line + 1)
             elif layout.is_whole:
-                place = stop
+                position = stop
             else:
                 self.advance(ordinal, SLICE)
             yield rows
 
-    def row(self, place: Place) -> int:
+    def row(self, position: Position) -> int:
         """Return how many rows are above a position; rows never drawn are estimated."""
-        if place.ordinal >= self.ordinals.stop:
+        if position.ordinal >= self.ordinals.stop:
             return self.total
-        layout = self._layouts.get(place.ordinal)
-        within = layout.heights.before(place.piece) if layout is not None else 0
-        return self._heights.before(place.ordinal) + within + place.line
+        layout = self._layouts.get(position.ordinal)
+        within = layout.heights.before(position.piece) if layout is not None else 0
+        return self._heights.before(position.ordinal) + within + position.line
 
-    def place(self, row: int) -> Place:
+    def position(self, row: int) -> Position:
         """Return the position of the row that has `row` rows above it."""
         ordinals = self.ordinals
         ordinal, left = self._heights.find(row)
         if ordinal >= ordinals.stop:
             return self.end
         layout = self._layout(ordinal)
-        place = layout.place_of(ordinal, left)
+        position = layout.position_of(ordinal, left)
         self._heights.set(ordinal, layout.height)
-        return place
+        return position
 
-    def beginning(self, ordinal: int) -> Place:
+    def beginning(self, ordinal: int) -> Position:
         """Return the position where an item begins, below the empty line above it."""
         if ordinal not in self.ordinals:
             return self.end
-        return Place(ordinal, 1 if self._layout(ordinal).begins_with_gap else 0)
+        return Position(ordinal, 1 if self._layout(ordinal).begins_with_gap else 0)
 
-    def end_of(self, ordinal: int) -> Place:
+    def end_of(self, ordinal: int) -> Position:
         """Return the position below an item's last line."""
         return self.layout(ordinal).end_of(ordinal)
 
-    def at_source(self, place: Place, source: int) -> Place:
-        """Return the position of the line, in the piece of `place`, that shows index `source` of the text."""
-        if place.ordinal not in self.ordinals:
-            return place
-        layout = self._layout(place.ordinal)
-        found = layout.place_of_source(place, source)
-        self._heights.set(place.ordinal, layout.height)
+    def at_source(self, position: Position, source: int) -> Position:
+        """Return the position of the line that shows source index `source`, in the piece of `position`."""
+        if position.ordinal not in self.ordinals:
+            return position
+        layout = self._layout(position.ordinal)
+        found = layout.position_of_source(position, source)
+        self._heights.set(position.ordinal, layout.height)
         return found
 
     # -- layouts
@@ -266,9 +266,9 @@ class Document:
             self._heights.set(ordinal, layout.height)
             self.revision += 1
 
-    def advance_above(self, place: Place) -> bool:
+    def advance_above(self, position: Position) -> bool:
         """Lay out more of the item above a position; return whether it was unfinished."""
-        ordinal = place.ordinal - 1
+        ordinal = position.ordinal - 1
         if ordinal not in self.ordinals or self._layout(ordinal).is_whole:
             return False
         self.advance(ordinal, SLICE)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rolling_chat.text import visible
 from rolling_chat.tui.state.items import Item, Kind
 from rolling_chat.tui.transcript.document import Document
-from rolling_chat.tui.transcript.layout import Place, Row, text_when_open
+from rolling_chat.tui.transcript.layout import Position, Row, text_when_open
 from rolling_chat.tui.transcript.selection import Point
 
 MAX_LETTERS = 400
@@ -107,26 +107,28 @@ def hit_point(
     """
     layout = document.layout(ordinal)
     if offset is None:
-        return _nth_point(document, Place(ordinal, 1), 1, pattern, len(before))
+        return _nth_point(document, Position(ordinal, 1), 1, pattern, len(before))
     starts = [(piece.block.start, at) for at, piece in enumerate(layout.pieces) if piece.block is not None]
     if not starts:
-        return Point(Place(ordinal, min(1, len(layout.pieces) - 1)), -1)
+        return Point(Position(ordinal, min(1, len(layout.pieces) - 1)), -1)
     start, at = starts[max(0, bisect_left(starts, (offset + 1,)) - 1)]
     nth = sum(1 for distance in before if distance <= offset - start)
-    place = Place(ordinal, at)
-    point = _nth_point(document, place, len(layout.lines(at)), pattern, nth)
-    return point if point.column >= 0 else Point(document.at_source(place, offset), -1)
+    position = Position(ordinal, at)
+    point = _nth_point(document, position, len(layout.lines(at)), pattern, nth)
+    return point if point.column >= 0 else Point(document.at_source(position, offset), -1)
 
 
-def _nth_point(document: Document, place: Place, height: int, pattern: re.Pattern[str], nth: int) -> Point:
+def _nth_point(
+    document: Document, position: Position, height: int, pattern: re.Pattern[str], nth: int
+) -> Point:
     """Return where the nth match in a piece, or its last, begins; the column is -1 if there is none."""
-    rows = document.forward(place, height + 4).rows
+    rows = document.forward(position, height + 4).rows
     points = [
-        Point(rows[spans[0].row].place, spans[0].start)
+        Point(rows[spans[0].row].position, spans[0].start)
         for spans in matches_in(rows, pattern)
-        if rows[spans[0].row].place[:2] == place[:2]
+        if rows[spans[0].row].position[:2] == position[:2]
     ]
-    return points[min(nth, len(points) - 1)] if points else Point(place, -1)
+    return points[min(nth, len(points) - 1)] if points else Point(position, -1)
 
 
 def _head(item: Item) -> str:
@@ -191,19 +193,21 @@ def marks_in(document: Document, rows: Sequence[Row], found: Found) -> list[tupl
     if found.pattern is None or not rows:
         return [()] * len(rows)
     above = _above(document, rows[0])
-    below = document.forward(rows[-1].place, _ROWS_AROUND).rows[1:] if rows[-1].line.joint is not None else []
+    below = (
+        document.forward(rows[-1].position, _ROWS_AROUND).rows[1:] if rows[-1].line.joint is not None else []
+    )
     around = [*above, *rows, *below]
     for spans in matches_in(around, found.pattern):
         begin = around[spans[0].row]
-        if found.item_id and document.items.at(begin.place.ordinal).id != found.item_id:
+        if found.item_id and document.items.at(begin.position.ordinal).id != found.item_id:
             continue
-        is_current = found.current == Point(begin.place, spans[0].start)
+        is_current = found.current == Point(begin.position, spans[0].start)
         for span in spans:
             if 0 <= span.row - len(above) < len(rows):
                 marks[span.row - len(above)].append(Marked(span.start, span.end, is_current))
     if found.current is not None and found.current.column < 0:
         for row, marked_ in zip(rows, marks, strict=True):
-            if row.place == found.current.place:
+            if row.position == found.current.position:
                 marked_[:] = [Marked(row.line.gutter, len(row.line.drawn) - row.line.margin, is_current=True)]
     return [tuple(row) for row in marks]
 
@@ -231,7 +235,7 @@ def _in_line(rows: Sequence[Row], line: range, pattern: re.Pattern[str]) -> Iter
 
 def _above(document: Document, row: Row) -> list[Row]:
     """Return the rows above a row that belong to the same line of text."""
-    rows = document.backward(row.place, _ROWS_AROUND)
+    rows = document.backward(row.position, _ROWS_AROUND)
     first = len(rows)
     while first and rows[first - 1].line.joint is not None:
         first -= 1

@@ -37,7 +37,7 @@ class _Flow(Protocol):
     def tail(self) -> list[Block]: ...
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """The position of a line: the indices of its item, its piece, and its row; positions grow downwards."""
 
     ordinal: int
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 class Row:
     """A line and its position."""
 
-    place: Place
+    position: Position
     line: Line
 
 
@@ -183,21 +183,21 @@ class ItemLayout:
 
     # -- rows
 
-    def rows_from(self, place: Place, count: int) -> tuple[list[Row], bool]:
+    def rows_from(self, position: Position, count: int) -> tuple[list[Row], bool]:
         """Return at most `count` rows from a position on, and whether they reach the end of the item."""
         rows: list[Row] = []
-        ordinal, at, skip = place
+        ordinal, at, skip = position
         while at < len(self.pieces) and len(rows) < count:
             lines = self.lines(at)
             until = min(len(lines), skip + count - len(rows))
-            rows += [Row(Place(ordinal, at, n), lines[n]) for n in range(skip, until)]
+            rows += [Row(Position(ordinal, at, n), lines[n]) for n in range(skip, until)]
             at, skip = at + 1, 0
         return rows, at >= len(self.pieces) and self.is_whole
 
-    def rows_above(self, place: Place, count: int) -> list[Row]:
+    def rows_above(self, position: Position, count: int) -> list[Row]:
         """Return at most `count` rows that end above a position, topmost first."""
         rows: list[Row] = []
-        ordinal, at, end = place
+        ordinal, at, end = position
         if at >= len(self.pieces):  # the item was folded since
             at, end = len(self.pieces), 0
         while len(rows) < count:
@@ -205,28 +205,28 @@ class ItemLayout:
                 lines = self.lines(at)
                 end = min(end, len(lines))
                 first = max(0, end - (count - len(rows)))
-                rows = [Row(Place(ordinal, at, n), lines[n]) for n in range(first, end)] + rows
+                rows = [Row(Position(ordinal, at, n), lines[n]) for n in range(first, end)] + rows
             if not at:
                 break
             at -= 1
             end = len(self.lines(at))
         return rows
 
-    def end_of(self, ordinal: int) -> Place:
+    def end_of(self, ordinal: int) -> Position:
         """Return the position below the item's last row; `ordinal` is the item's index."""
-        return Place(ordinal, len(self.pieces))
+        return Position(ordinal, len(self.pieces))
 
-    def place_of(self, ordinal: int, row: int) -> Place:
+    def position_of(self, ordinal: int, row: int) -> Position:
         """Return the position of the item's row at index `row`, or of its last row laid out so far."""
         at, line = self.heights.find(min(row, max(0, self.height - 1)))
         at = min(at, len(self.pieces) - 1)
-        return Place(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))
+        return Position(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))
 
-    def place_of_source(self, place: Place, source: int) -> Place:
-        """Return the position of the line, in the piece of `place`, that shows index `source`."""
-        at = min(place.piece, len(self.pieces) - 1)
+    def position_of_source(self, position: Position, source: int) -> Position:
+        """Return the position of the line, in the piece of `position`, that shows index `source`."""
+        at = min(position.piece, len(self.pieces) - 1)
         found = [n for n, line in enumerate(self.lines(at)) if line.at <= source]
-        return Place(place.ordinal, at, found[-1] if found else 0)
+        return Position(position.ordinal, at, found[-1] if found else 0)
 
     @property
     def begins_with_gap(self) -> bool:

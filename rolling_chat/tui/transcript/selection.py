@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from itertools import chain
 
 from rolling_chat.tui.transcript.document import Document
-from rolling_chat.tui.transcript.layout import Place, Row
+from rolling_chat.tui.transcript.layout import Position, Row
 
 _PIECES, _LINES = 24, 16  # bits of a position's key
 _LOWEST = 1 << 32  # ordinals may be below zero, keys may not
 _WORD = re.compile(r"[\w./~-]+|\s+|.")
 
 
-def key_of(place: Place) -> int:
+def key_of(position: Position) -> int:
     """Return a number for a position that grows downwards and depends on no height."""
-    return ((place.ordinal + _LOWEST) << (_PIECES + _LINES)) | (place.piece << _LINES) | place.line
+    return ((position.ordinal + _LOWEST) << (_PIECES + _LINES)) | (position.piece << _LINES) | position.line
 
 
-def place_of_key(key: int) -> Place:
+def position_of_key(key: int) -> Position:
     """Return the position for a number made by `key_of`."""
     ordinal = (key >> (_PIECES + _LINES)) - _LOWEST
-    return Place(ordinal, (key >> _LINES) & ((1 << _PIECES) - 1), key & ((1 << _LINES) - 1))
+    return Position(ordinal, (key >> _LINES) & ((1 << _PIECES) - 1), key & ((1 << _LINES) - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """A character of a row; its column counts the gutter."""
 
-    place: Place
+    position: Position
     column: int
 
 
@@ -75,16 +75,16 @@ class SelectionCollector:
 
 def _parts(document: Document, first: Point | None, last: Point | None) -> Iterator[str]:
     start, between = first.column if first is not None else 0, ""
-    for rows in document.stretches(first.place if first is not None else document.first):
+    for rows in document.stretches(first.position if first is not None else document.first):
         parts = []
         for row in rows:
-            if last is not None and row.place > last.place:
+            if last is not None and row.position > last.position:
                 break
-            is_last = last is not None and row.place == last.place
+            is_last = last is not None and row.position == last.position
             parts += [between, row.line.taken(start, last.column if last is not None and is_last else None)]
             start, between = 0, "\n" if row.line.joint is None else row.line.joint
         yield "".join(parts)
-        if last is not None and rows and rows[-1].place >= last.place:
+        if last is not None and rows and rows[-1].position >= last.position:
             return
 
 
@@ -99,10 +99,12 @@ def word_at(row: Row, column: int) -> tuple[int, int]:
 def line_at(document: Document, row: Row) -> tuple[Point, Point]:
     """Return the first and the last point of the line of text that a row belongs to."""
     first, last = row, row
-    while (above := document.backward(first.place, 1)) and above[0].line.joint is not None:
+    while (above := document.backward(first.position, 1)) and above[0].line.joint is not None:
         first = above[0]
-    for below in chain.from_iterable(document.stretches(row.place)):
+    for below in chain.from_iterable(document.stretches(row.position)):
         last = below
         if below.line.joint is None:
             break
-    return Point(first.place, first.line.gutter), Point(last.place, len(last.line.drawn) - last.line.margin)
+    return Point(first.position, first.line.gutter), Point(
+        last.position, len(last.line.drawn) - last.line.margin
+    )

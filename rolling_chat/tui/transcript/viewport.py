@@ -7,7 +7,7 @@ from collections.abc import Collection
 from rolling_chat.tui.state.items import Kind
 from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.document import Document
-from rolling_chat.tui.transcript.layout import Place, Row
+from rolling_chat.tui.transcript.layout import Position, Row
 
 MESSAGES = (Kind.USER, Kind.ASSISTANT)
 
@@ -26,7 +26,7 @@ class Viewport:
         self.rows: list[Row] = []
         self.is_new_below = False
         self._is_held = False  # stay in place even at the end
-        self._anchor = Place(0)
+        self._anchor = Position(0)
         self._anchor_id = ""
         self._source: int | None = None  # source index of the top row before a resize; None after a move
         self._begun = 0
@@ -37,7 +37,7 @@ class Viewport:
         """The number of rows above the view; rows never drawn are estimated."""
         if self.follow or not self.rows:
             return max(0, self.total - self.height)
-        return min(self.document.row(self.rows[0].place), max(0, self.total - self.height))
+        return min(self.document.row(self.rows[0].position), max(0, self.total - self.height))
 
     @property
     def total(self) -> int:
@@ -45,9 +45,9 @@ class Viewport:
         return self.document.total
 
     @property
-    def anchor(self) -> Place:
+    def anchor(self) -> Position:
         """The position of the top row."""
-        return self.rows[0].place if self.rows else self._anchor
+        return self.rows[0].position if self.rows else self._anchor
 
     def update(self) -> None:
         """Lay out the rows in view from the document's current state, without moving the view."""
@@ -65,7 +65,7 @@ class Viewport:
         if self._begun != self.document.begun:
             self._begun = self.document.begun
             self._find_again()
-        lowest = self.rows[-1].place.ordinal if self.rows else 0
+        lowest = self.rows[-1].position.ordinal if self.rows else 0
         is_new = newest is not None and newest >= lowest
         self.is_new_below = not self.follow and (self.is_new_below or is_new)
 
@@ -80,7 +80,7 @@ class Viewport:
             if not self._is_held:
                 self.follow, self.is_new_below, self._source = True, False, None
             self.rows = document.backward(document.end, self.height)
-        self._anchor = self.rows[0].place if self.rows else document.end
+        self._anchor = self.rows[0].position if self.rows else document.end
         ordinal = self._anchor.ordinal
         self._anchor_id = document.items.at(ordinal).id if ordinal in document.ordinals else ""
         self._prepared = document.revision
@@ -119,10 +119,10 @@ class Viewport:
                 above = self.document.backward(self.anchor, -lines)
             if not above:
                 return
-            self._go(above[0].place)
+            self._go(above[0].position)
             return
         below = self.document.forward(self.anchor, lines + 1).rows
-        self._go(below[-1].place)
+        self._go(below[-1].position)
 
     def hold(self) -> None:
         """Stop following the end, until the next move."""
@@ -154,13 +154,13 @@ class Viewport:
         if row >= self.total - self.height:
             self.to_end()
         else:
-            self._go(self.document.place(max(0, row)))
+            self._go(self.document.position(max(0, row)))
 
-    def to_place(self, place: Place, above: int = 0) -> None:
+    def to_position(self, position: Position, above: int = 0) -> None:
         """Scroll to a position, with `above` rows above it."""
         self._begin_move()
-        before = self.document.backward(place, above) if above else []
-        self._go(before[0].place if before else place)
+        before = self.document.backward(position, above) if above else []
+        self._go(before[0].position if before else position)
 
     def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
         """Scroll to the next or previous item of some kinds; past the last, to the end."""
@@ -178,18 +178,18 @@ class Viewport:
         else:
             self.to_start()
 
-    def _go(self, place: Place) -> None:
+    def _go(self, position: Position) -> None:
         """Scroll to a position, or to the end if fewer rows than the view's height follow it."""
         if self._prepared < 0:  # nothing was shown yet, and the view may have no size
             self.to_end()
             return
-        self.follow, self._anchor, self._source, self._is_held = False, place, None, False
+        self.follow, self._anchor, self._source, self._is_held = False, position, None, False
         self._prepare()
         if not self._is_below():
             self.to_end()
 
     def _is_below(self) -> bool:
         """Return whether anything is, or will be, below the view."""
-        after = self.rows[-1].place if self.rows else self.document.first
+        after = self.rows[-1].position if self.rows else self.document.first
         left = self.document.forward(after._replace(line=after.line + 1), 1)
         return bool(left.rows) or not left.is_end

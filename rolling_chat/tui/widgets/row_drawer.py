@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.finding import Marked
-from rolling_chat.tui.transcript.layout import Place
+from rolling_chat.tui.transcript.layout import Position
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.render import LIVE_MARK
 from rolling_chat.tui.transcript.selection import key_of
@@ -26,9 +26,9 @@ _NEWS = " ↓ new below "
 _KEPT_ROWS = 500
 
 
-def cell_of(strip: Strip, place: int) -> int:
-    """Return the cell at which the character at index `place` begins."""
-    return cell_len(strip.text[:place])
+def cell_of(strip: Strip, position: int) -> int:
+    """Return the cell at which the character at index `position` begins."""
+    return cell_len(strip.text[:position])
 
 
 def recolored(strip: Strip, style: Style) -> Strip:
@@ -140,9 +140,9 @@ class RowDrawer:
         """Return a line in its colors, without marks, selection or cursor."""
         return Strip(line.segments).apply_style(self._base)
 
-    def content(self, line: Line, shown: Shown, place: Place) -> Strip:
+    def content(self, line: Line, shown: Shown, position: Position) -> Strip:
         """Return a row without the widget's padding, with a position per character for mouse events."""
-        return self._content(line, shown).apply_offsets(0, key_of(place))
+        return self._content(line, shown).apply_offsets(0, key_of(position))
 
     def whole(self, line: Line, shown: Shown, left: int, width: int) -> Strip:
         """Return a row as drawn on the terminal, `left` cells from the widget's edge."""

@@ -20,7 +20,7 @@ from rolling_chat.tui.transcript.selection import (
     SelectionCollector,
     key_of,
     line_at,
-    place_of_key,
+    position_of_key,
     selected_text,
     word_at,
 )
@@ -185,7 +185,7 @@ class SelectableRows(RowScroller):
 
     def select(self, first: Point, last: Point) -> None:
         """Select the text between two points."""
-        begin, end = (Offset(point.column, key_of(point.place)) for point in (first, last))
+        begin, end = (Offset(point.column, key_of(point.position)) for point in (first, last))
         self.screen.selections = {self: Selection.from_offsets(begin, end)}
 
     def select_around(self, row: Row, column: int, *, whole_line: bool) -> None:
@@ -195,8 +195,8 @@ class SelectableRows(RowScroller):
             return
         first, last = word_at(row, column)
         if first < last:
-            self.select(Point(row.place, first), Point(row.place, last))
+            self.select(Point(row.position, first), Point(row.position, last))
 
 
 def _point(offset: Offset | None) -> Point | None:
-    return Point(place_of_key(offset.y), offset.x) if offset is not None else None
+    return Point(position_of_key(offset.y), offset.x) if offset is not None else None

@@ -20,7 +20,7 @@ from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import SLICE, Document
 from rolling_chat.tui.transcript.finding import Found, Marked, marks_in, words_pattern
-from rolling_chat.tui.transcript.layout import Place, Row
+from rolling_chat.tui.transcript.layout import Position, Row
 from rolling_chat.tui.transcript.selection import key_of
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 from rolling_chat.tui.widgets.row_drawer import RowDrawer, Shown
@@ -134,7 +134,7 @@ class Transcript(SelectableRows, can_focus=True):
         if ordinal not in self._document.ordinals:
             return
         self._document.turn(ordinal)
-        if self.cursor is not None and self.cursor.point.place.ordinal == ordinal:
+        if self.cursor is not None and self.cursor.point.position.ordinal == ordinal:
             self.cursor.to(self._document.beginning(ordinal))
         self._update()
 
@@ -177,10 +177,10 @@ class Transcript(SelectableRows, can_focus=True):
         self.viewport.by_items(step, kinds)
         self._moved()
 
-    def show_place(self, place: Place) -> None:
+    def show_position(self, position: Position) -> None:
         """Scroll a line into sight, a third of the way down, unless it is in sight already."""
-        if all(row.place != place for row in self.viewport.rows):
-            self.viewport.to_place(place, above=self.viewport.height // 3)
+        if all(row.position != position for row in self.viewport.rows):
+            self.viewport.to_position(position, above=self.viewport.height // 3)
         self._moved()
 
     def hold(self) -> None:
@@ -194,13 +194,13 @@ class Transcript(SelectableRows, can_focus=True):
             self.viewport.release()
             self._settle()
 
-    def read_from(self, place: Place | None) -> None:
+    def read_from(self, position: Position | None) -> None:
         """Put the reader's cursor on a row, or remove it for None."""
-        if place is None:
+        if position is None:
             self.cursor = None
             self.release()
             return
-        self.cursor = Cursor(self._document, place)
+        self.cursor = Cursor(self._document, position)
         self.hold()
 
     def cursor_moved(self) -> None:
@@ -209,23 +209,23 @@ class Transcript(SelectableRows, can_focus=True):
             self._update()
             self.refresh()
 
-    def _have_in_sight(self, place: Place) -> None:
+    def _have_in_sight(self, position: Position) -> None:
         """Scroll no further than needed to see a line."""
         rows, height = self.viewport.rows, self.viewport.height
-        if not rows or rows[0].place <= place <= rows[-1].place:
+        if not rows or rows[0].position <= position <= rows[-1].position:
             return
-        self.viewport.to_place(place, above=height - 1 if place > rows[-1].place else 0)
+        self.viewport.to_position(position, above=height - 1 if position > rows[-1].position else 0)
 
     def _moved(self) -> None:
         """Move the reader's cursor into sight after the user scrolled, and redraw."""
         rows = self.viewport.rows
         self._wants_start = False
-        if rows and rows[0].place.ordinal - self._document.ordinals.start < _NEAR_TOP:
+        if rows and rows[0].position.ordinal - self._document.ordinals.start < _NEAR_TOP:
             self.post_message(self.OlderWanted(whole=False))
         if self.cursor is not None and rows:
-            place = self.cursor.point.place
-            if not rows[0].place <= place <= rows[-1].place:
-                self.cursor.to(rows[0].place if place < rows[0].place else rows[-1].place)
+            position = self.cursor.point.position
+            if not rows[0].position <= position <= rows[-1].position:
+                self.cursor.to(rows[0].position if position < rows[0].position else rows[-1].position)
             self.refresh()
         self._settle()
 
@@ -236,14 +236,14 @@ class Transcript(SelectableRows, can_focus=True):
             return
         pattern = words_pattern(words)
         self._found = Found(pattern, item_id)
-        place = Place(ordinal)
+        position = Position(ordinal)
         if pattern is not None:
-            rows = self._document.forward(place, 5_000).rows
-            own = [row for row in rows if row.place.ordinal == ordinal]
+            rows = self._document.forward(position, 5_000).rows
+            own = [row for row in rows if row.position.ordinal == ordinal]
             hit = next((at for at, row in enumerate(own) if pattern.search(row.line.drawn)), 0)
             if hit >= self.viewport.height - 1:
-                place = own[hit - self.viewport.height // 3].place
-        self.viewport.to_place(place)
+                position = own[hit - self.viewport.height // 3].position
+        self.viewport.to_position(position)
         self._settle(all_rows=True)
 
     # -- what Textual asks
@@ -257,7 +257,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._backlog = self.set_interval(_SLICE_EVERY, self._lay_out_more, pause=True)
 
     def on_resize(self) -> None:
-        """Lay out the text for the new size and keep the top row's text in its place."""
+        """Lay out the text for the new size and keep the top row's text in place."""
         self._look_again()
 
     def notify_style_update(self) -> None:
@@ -271,7 +271,7 @@ class Transcript(SelectableRows, can_focus=True):
         if not 0 <= y < len(self._drawn):
             return self._drawer.blank(self._document.look.width)
         row, item = self._drawn[y]
-        return self._drawer.content(row.line, self._shown(y, row, item, self.text_selection), row.place)
+        return self._drawer.content(row.line, self._shown(y, row, item, self.text_selection), row.position)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw rows for the terminal.
@@ -297,8 +297,10 @@ class Transcript(SelectableRows, can_focus=True):
             is_dimmed=item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed),
             has_news=self.viewport.is_new_below and y == self.viewport.height - 1,
             marks=self._marks[y] if y < len(self._marks) else (),
-            selected=selection.get_span(key_of(row.place)) if selection is not None else None,
-            cursor=cursor.point.column if cursor is not None and cursor.point.place == row.place else None,
+            selected=selection.get_span(key_of(row.position)) if selection is not None else None,
+            cursor=cursor.point.column
+            if cursor is not None and cursor.point.position == row.position
+            else None,
         )
 
     def on_click(self, event: events.Click) -> None:
@@ -316,7 +318,7 @@ class Transcript(SelectableRows, can_focus=True):
         if address and not self.text_selection:
             self.post_message(self.LinkClicked(address))
         elif item.kind in FOLDED_KINDS and not self.text_selection and _is_head(row):
-            self.turn(row.place.ordinal)
+            self.turn(row.position.ordinal)
 
     def on_key(self, event: events.Key) -> None:
         """Pass the key to `takes_key`, if it is set."""
@@ -345,7 +347,7 @@ class Transcript(SelectableRows, can_focus=True):
         self.viewport.resize(look, self.scrollable_content_region.height)
         if self.cursor is not None:
             self.cursor.look_changed()
-            self._have_in_sight(self.cursor.point.place)
+            self._have_in_sight(self.cursor.point.position)
         self._settle(all_rows=True)
 
     def _update(self, *, all_rows: bool = False) -> None:
@@ -356,7 +358,7 @@ class Transcript(SelectableRows, can_focus=True):
         if self.cursor is not None:
             before = self.cursor.point
             self.cursor.find_again(self._document)
-            self._have_in_sight(self.cursor.point.place)
+            self._have_in_sight(self.cursor.point.position)
             if self.cursor.point != before:
                 self.refresh()
         self._settle(all_rows=all_rows)
@@ -371,7 +373,7 @@ class Transcript(SelectableRows, can_focus=True):
     def _settle(self, *, all_rows: bool = False) -> None:
         """Update the scroll bar and redraw the rows that changed."""
         viewport, items = self.viewport, self._document.items
-        before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
+        before, self._drawn = self._drawn, [(row, items.at(row.position.ordinal)) for row in viewport.rows]
         were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
         self.update_scroll_bar(self._document.look.width, viewport.height, viewport.top, viewport.total)
         if self._backlog is not None:
@@ -396,7 +398,7 @@ class Transcript(SelectableRows, can_focus=True):
 
 
 def _is_head(row: Row) -> bool:
-    return row.place.piece == 1 and row.place.line == 0
+    return row.position.piece == 1 and row.position.line == 0
 
 
 def _at(drawn: list[tuple[Row, Item]], at: int) -> tuple[Row, Item] | None:
@@ -409,6 +411,6 @@ def _is_same(before: tuple[Row, Item] | None, after: tuple[Row, Item] | None) ->
         return before is after
     return (
         before[0].line == after[0].line
-        and before[0].place == after[0].place
+        and before[0].position == after[0].position
         and before[1].status is after[1].status
     )

@@ -56,7 +56,7 @@ async def test_it_goes_from_hit_to_hit_and_around(tmp_path: Path, size: tuple[in
         top = screen_of(pilot).transcript.viewport.rows[0]
         await pilot.press("escape")
         await wait_until(pilot, lambda: "find:" not in shown(pilot))
-        assert screen_of(pilot).transcript.viewport.rows[0].place == top.place
+        assert screen_of(pilot).transcript.viewport.rows[0].position == top.position
         await pilot.press("x")
         assert draft(pilot) == "x"
 

@@ -43,7 +43,7 @@ def _row(pilot: Pilot[None]) -> str:
     """The row under the cursor, which is always in sight."""
     view = screen_of(pilot).transcript
     assert view.cursor is not None
-    (row,) = [row for row in view.viewport.rows if row.place == view.cursor.point.place]
+    (row,) = [row for row in view.viewport.rows if row.position == view.cursor.point.position]
     return row.line.drawn.strip()
 
 

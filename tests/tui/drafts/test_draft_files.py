@@ -17,7 +17,7 @@ import pytest
 from rolling_chat.messages import Message
 from rolling_chat.process_identity import this_process
 from rolling_chat.settings.errors import SettingsError
-from rolling_chat.tui.drafts.draft_files import DraftFiles, LeftDraft, PasteFiles, DraftOrigin, save_quietly
+from rolling_chat.tui.drafts.draft_files import DraftFiles, DraftOrigin, LeftDraft, PasteFiles, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, drawn, folded, token
 from tests.support.cases import Cases
 

@@ -18,7 +18,7 @@ from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import PartlyRead
 from rolling_chat.tui.state.fates import Fates, ItemFate, MessageIndices, item_fates
-from rolling_chat.tui.state.items import call_id, items_of, place_of, reasoning_id
+from rolling_chat.tui.state.items import call_id, item_showing, items_of, reasoning_id
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.replay import SYSTEM, long_conversation
 
@@ -215,7 +215,7 @@ def test_every_message_not_sent_whole_is_noted_with_the_figures_of_its_row(
         if row.fate is Fate.SENT and not is_tool:
             continue
         note = tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate.word}"
-        of_message = [place_of(branch, message.id)[0]]
+        of_message = [item_showing(branch, message.id)[0]]
         if message.role == "assistant":
             calls = [call_id(message.id, index) for index in range(len(message.tool_calls))]
             of_message = [message.id, *calls]

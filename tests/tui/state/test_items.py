@@ -13,8 +13,8 @@ from rolling_chat.tui.state.items import (
     Kind,
     Status,
     item_marks,
+    item_showing,
     items_of,
-    place_of,
     result_note,
 )
 
@@ -153,7 +153,7 @@ def test_a_message_is_found_by_the_item_that_shows_it() -> None:
         Message("tool", "an orphan", id="m7"),
     ]
     items = {item.id: item for item in items_of(messages)}
-    places = {message.id: place_of(messages, message.id) for message in messages}
+    places = {message.id: item_showing(messages, message.id) for message in messages}
     assert places["m1"] == ("m2", False)
     assert places["m2"] == ("m2", False)
     assert items[places["m3"][0]].kind is Kind.TOOL
@@ -161,7 +161,7 @@ def test_a_message_is_found_by_the_item_that_shows_it() -> None:
         ("one", True), ("two", True), ("an orphan", True),
     ]  # fmt: skip
     assert places["m6"] == ("m6", False)
-    assert place_of(messages, "m99") == ("", False)
+    assert item_showing(messages, "m99") == ("", False)
 
 
 def test_a_call_has_the_mark_of_its_result_and_a_reply_its_own() -> None:

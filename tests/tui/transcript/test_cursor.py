@@ -1,4 +1,4 @@
-"""The reader's cursor: over rows, characters, words and messages, and its place when these change."""
+"""The reader's cursor: over rows, characters, words and messages, and its position when these change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rolling_chat.tui.state.items import Item, Kind
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document
-from rolling_chat.tui.transcript.layout import Place
+from rolling_chat.tui.transcript.layout import Position
 from rolling_chat.tui.transcript.selection import Point, selected_text
 
 ITEMS = (
@@ -57,7 +57,7 @@ def test_it_goes_by_words_and_to_the_ends_and_over_them() -> None:
     cursor.along(1, "edge")
     assert selected_text(document, begin, cursor.point) == "the question"
     cursor.along(1, "character")
-    assert cursor.point.place > begin.place
+    assert cursor.point.position > begin.position
     cursor.along(-1, "character")
     assert selected_text(document, begin, cursor.point) == "the question"
 
@@ -71,7 +71,7 @@ def test_it_goes_from_message_to_message() -> None:
     assert cursor.by_items(-1, (Kind.ASSISTANT,))
     cursor.by_rows(2)
     assert cursor.by_items(-1, (Kind.ASSISTANT,)), "first to the beginning of where it stands"
-    assert cursor.point.place == document.beginning(1)
+    assert cursor.point.position == document.beginning(1)
 
 
 def test_it_stands_in_its_text_at_another_width_and_when_older_items_come_above() -> None:
@@ -82,7 +82,7 @@ def test_it_stands_in_its_text_at_another_width_and_when_older_items_come_above(
     for width in (20, 33, 90, 60):
         document.set_look(Look(width, Palette()))
         cursor.look_changed()
-        row = document.forward(cursor.point.place, 1).rows[0]
+        row = document.forward(cursor.point.position, 1).rows[0]
         assert row.line.at <= source
     document.items.prepend([Item(f"o{n}", Kind.USER, "older") for n in range(9)])
     cursor.find_again(document)
@@ -103,10 +103,10 @@ def test_wherever_it_goes_it_stands_on_a_character_of_a_row(seed: int, *, is_tol
     moves = (
         lambda: cursor.by_rows(choose.choice((-9, -1, 1, 9))),
         *[lambda: cursor.along(choose.choice((-1, 1)), choose.choice(("character", "word", "edge")))] * 4,
-        lambda: cursor.to(Place(2, 2, choose.randrange(4))),  # where there is something to fold
+        lambda: cursor.to(Position(2, 2, choose.randrange(4))),  # where there is something to fold
         lambda: cursor.to_edge(choose.choice((-1, 1))),
         lambda: cursor.by_items(choose.choice((-1, 1)), (Kind.USER, Kind.ASSISTANT)),
-        lambda: cursor.to(Place(choose.randrange(-2, 9), choose.randrange(4), choose.randrange(9))),
+        lambda: cursor.to(Position(choose.randrange(-2, 9), choose.randrange(4), choose.randrange(9))),
     )
     for _ in range(400):
         if choose.random() < 0.3:
@@ -114,8 +114,8 @@ def test_wherever_it_goes_it_stands_on_a_character_of_a_row(seed: int, *, is_tol
             if is_told:
                 cursor.find_again(document)
         choose.choice(moves)()
-        row = document.forward(cursor.point.place, 1).rows[0]
-        assert row.place == cursor.point.place
+        row = document.forward(cursor.point.position, 1).rows[0]
+        assert row.position == cursor.point.position
         assert row.line.gutter <= cursor.point.column <= len(row.line.drawn)
 
 
@@ -138,7 +138,7 @@ def test_what_is_folded_away_under_it_leaves_it_on_its_item() -> None:
     document.open_all(is_open=False)
     cursor.find_again(document)
     assert cursor.item.id == "t"
-    assert cursor.point.place == document.beginning(2)
+    assert cursor.point.position == document.beginning(2)
 
 
 @pytest.mark.parametrize("step", [-1, 1])
@@ -151,7 +151,7 @@ def test_it_moves_on_from_where_it_is_left_by_what_nobody_told_it_of(step: int) 
         cursor.along(1, "edge")
         document.open_all(is_open=False)
         cursor.by_rows(step) if how == "rows" else cursor.along(step, how)
-        row = document.forward(cursor.point.place, 1).rows[0]
+        row = document.forward(cursor.point.position, 1).rows[0]
         assert row.line.gutter <= cursor.point.column <= len(row.line.drawn)
 
 

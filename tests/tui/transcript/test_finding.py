@@ -1,4 +1,4 @@
-"""A text is found in the source of items, and its place among their rows."""
+"""A text is found in the source of items, and its position among their rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rolling_chat.tui.transcript.finding import (
     searched,
     windows,
 )
-from rolling_chat.tui.transcript.layout import Place
+from rolling_chat.tui.transcript.layout import Position
 
 
 def _document(*items: Item, width: int = 40) -> Document:
@@ -88,9 +88,9 @@ def test_every_hit_has_a_place_of_its_own_and_they_go_down(item: Item, width: in
             hit_point(document, 0, pattern, body, [offset - other for other in hits[:nth] if other < offset])
         )
     assert len(set(points)) == len(hits)
-    assert points == sorted(points, key=lambda point: (point.place, point.column))
+    assert points == sorted(points, key=lambda point: (point.position, point.column))
     for point in points:
-        rows = document.forward(point.place, 4).rows
+        rows = document.forward(point.position, 4).rows
         marks = [mark for row in marks_in(document, rows, Found(pattern, current=point)) for mark in row]
         current = next(mark for mark in marks if mark.is_current)
         assert current.start == max(point.column, rows[0].line.gutter)
@@ -113,7 +113,7 @@ def test_what_is_not_drawn_is_shown_by_its_row() -> None:
     assert pattern is not None
     point = hit_point(document, 0, pattern, 7, [])
     assert point.column == -1
-    rows = document.forward(Place(0), 9).rows
+    rows = document.forward(Position(0), 9).rows
     marks = marks_in(document, rows, Found(pattern, current=point))
     assert [mark.is_current for row in marks for mark in row] == [True]
 
@@ -123,7 +123,7 @@ def test_what_is_not_drawn_is_shown_by_its_row() -> None:
     [(" x", "_"), ("_ _", "_"), ("* x", "*"), (" x", " "), ("~ ~ x", "~"), (" * x", " *"), ("x _ y", "_ ")],
 )
 def test_what_nearly_matches_everywhere_is_passed_over_in_one_go(words: str, text: str) -> None:
-    """Were it looked at again from each of its places, this would take hours."""
+    """Were it looked at again from each of its positions, this would take hours."""
     pattern = needle(words)
     assert pattern is not None
     assert pattern.search(text * 2_000_000) is None

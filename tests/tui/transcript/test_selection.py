@@ -10,8 +10,15 @@ from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.document import Document
-from rolling_chat.tui.transcript.layout import Place, Row
-from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
+from rolling_chat.tui.transcript.layout import Position, Row
+from rolling_chat.tui.transcript.selection import (
+    Point,
+    key_of,
+    line_at,
+    position_of_key,
+    selected_text,
+    word_at,
+)
 
 CODE = "def f(x):\n\tif x:\n\t\treturn '" + "long " * 30 + "'\n\n\treturn None"
 
@@ -36,23 +43,23 @@ def test_code_is_copied_as_in_the_source(width: int) -> None:
 def test_a_selection_goes_over_messages_and_leaves_their_marks_out() -> None:
     document = _document(Item("u", Kind.USER, "the question"), Item("a", Kind.ASSISTANT, "the answer"))
     rows = document.forward(document.first, 9).rows
-    first, last = Point(rows[0].place, 6), Point(rows[-1].place, 5)
+    first, last = Point(rows[0].position, 6), Point(rows[-1].position, 5)
     assert selected_text(document, first, last) == "question\n\nthe"
 
 
 def test_keys_of_places_grow_downwards_and_lead_back() -> None:
-    places = [
-        Place(-3, 9, 9),
-        Place(-1),
-        Place(0),
-        Place(0, 0, 7),
-        Place(0, 1),
-        Place(12, 4000, 500),
-        Place(13),
+    positions = [
+        Position(-3, 9, 9),
+        Position(-1),
+        Position(0),
+        Position(0, 0, 7),
+        Position(0, 1),
+        Position(12, 4000, 500),
+        Position(13),
     ]
-    keys = [key_of(place) for place in places]
+    keys = [key_of(position) for position in positions]
     assert keys == sorted(keys)
-    assert [place_of_key(key) for key in keys] == places
+    assert [position_of_key(key) for key in keys] == positions
 
 
 def test_a_word_and_a_line_are_found_around_a_place() -> None:
@@ -85,7 +92,7 @@ def test_all_is_taken_of_a_text_that_is_not_laid_out_yet(text: str, status: Stat
         pass
     rows = quick.forward(quick.first, 10**6).rows
     taken = selected_text(document, None, None)
-    assert taken == selected_text(quick, Point(rows[0].place, 0), Point(rows[-1].place, 99))
+    assert taken == selected_text(quick, Point(rows[0].position, 0), Point(rows[-1].position, 99))
     assert taken.startswith("FIRST\n")
     assert taken.endswith("\nLAST")
     assert sum(map(taken.count, ("part", "word", "x = 1"))) == sum(map(text.count, ("part", "word", "x = 1")))
@@ -107,6 +114,6 @@ def test_a_line_is_taken_whole_that_is_not_laid_out_yet() -> None:
 
 def test_of_a_long_text_no_more_is_laid_out_than_is_taken() -> None:
     document = _unhurried(Item("a", Kind.ASSISTANT, "part of it\n\n" * 5_000))
-    place = _first_row(document).place
-    assert selected_text(document, Point(place, 0), Point(place, 6)) == "part"
+    position = _first_row(document).position
+    assert selected_text(document, Point(position, 0), Point(position, 6)) == "part"
     assert not document.layout(0).is_whole

@@ -99,7 +99,7 @@ class History:
 
     def turn(self) -> None:
         if self.viewport.rows:
-            self.document.turn(self.chance.choice(self.viewport.rows).place.ordinal)
+            self.document.turn(self.chance.choice(self.viewport.rows).position.ordinal)
 
     def turn_all(self) -> None:
         self.document.open_all(is_open=not self.document.all_open)
@@ -117,7 +117,7 @@ class History:
         begin, end = (self.chance.randrange(len(rows[at].line.drawn) + 1) for at in (one, other))
         if one == other:
             begin, end = sorted((begin, end))
-        self.selected = Point(rows[one].place, begin), Point(rows[other].place, end)
+        self.selected = Point(rows[one].position, begin), Point(rows[other].position, end)
 
     def naive(self) -> list[NaiveRow]:
         return naive_rows(
@@ -130,9 +130,9 @@ class History:
         assert len(rows) == min(self.viewport.height, len(naive))
         if not rows:
             return
-        top = next(at for at, row in enumerate(naive) if row.place == rows[0].place)
+        top = next(at for at, row in enumerate(naive) if row.position == rows[0].position)
         expected = naive[top : top + len(rows)]
-        assert [row.place for row in rows] == [row.place for row in expected]
+        assert [row.position for row in rows] == [row.position for row in expected]
         assert [row.line for row in rows] == [row.line for row in expected]
         if self.viewport.follow:
             assert top == len(naive) - len(rows)
@@ -140,16 +140,16 @@ class History:
 
     def check_selected(self, naive: list[NaiveRow]) -> None:
         """What is copied is what the naive drawing has between the two ends, as long as both are there."""
-        places = [row.place for row in naive]
-        if self.selected is None or not {point.place for point in self.selected} <= {*places}:
+        positions = [row.position for row in naive]
+        if self.selected is None or not {point.position for point in self.selected} <= {*positions}:
             self.selected = None
             return
         first, last = self.selected
         text = ""
-        for row in naive[places.index(first.place) : places.index(last.place) + 1]:
-            begin = first.column if row.place == first.place else 0
-            text += row.line.taken(begin, last.column if row.place == last.place else None)
-            if row.place != last.place:
+        for row in naive[positions.index(first.position) : positions.index(last.position) + 1]:
+            begin = first.column if row.position == first.position else 0
+            text += row.line.taken(begin, last.column if row.position == last.position else None)
+            if row.position != last.position:
                 text += "\n" if row.line.joint is None else row.line.joint
         expected = "\n".join(line.rstrip() for line in text.split("\n"))
         assert selected_text(self.document, first, last) == expected
@@ -181,17 +181,17 @@ def _of_items(history: History) -> None:
     history.viewport.update()
     viewport = history.viewport
     left_alone = not viewport.follow and viewport.rows
-    before = [(row.place, row.line.drawn) for row in viewport.rows]
+    before = [(row.position, row.line.drawn) for row in viewport.rows]
     top = history.items.at(before[0][0].ordinal) if before else None
     happened = history.chance.choice(OF_ITEMS)
     happened(history)
     viewport.update()
     if left_alone and happened is not History.tell and not viewport.follow:
-        place, drawn = before[0]
-        assert viewport.rows[0].place.ordinal == place.ordinal
+        position, drawn = before[0]
+        assert viewport.rows[0].position.ordinal == position.ordinal
         # the item at the top may itself be the one that grew or was taken back
-        if history.items.at(place.ordinal) is top and place.piece:
-            assert (viewport.rows[0].place, viewport.rows[0].line.drawn) == (place, drawn)
+        if history.items.at(position.ordinal) is top and position.piece:
+            assert (viewport.rows[0].position, viewport.rows[0].line.drawn) == (position, drawn)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -245,7 +245,7 @@ def _loaded_anew(*, count: int) -> tuple[ItemList, Viewport]:
     items = ItemList([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60)])
     viewport = Viewport(Document(items, Look(40, Palette()), clock=lambda: 0.0), 10)
     viewport.update()
-    viewport.to_place(viewport.document.beginning(30))
+    viewport.to_position(viewport.document.beginning(30))
     items.clear([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60 - count, 60)])
     return items, viewport
 
@@ -278,8 +278,8 @@ def test_who_moves_before_the_paint_moves_over_what_is_there(
     items, viewport = _loaded_anew(count=count)
     moves(viewport)
     for row in viewport.rows:
-        assert row.place.ordinal in items.ordinals
-        assert row.line.text in ("", items.at(row.place.ordinal).text)
+        assert row.position.ordinal in items.ordinals
+        assert row.line.text in ("", items.at(row.position.ordinal).text)
 
 
 def test_who_goes_up_is_not_held_by_an_item_whose_laying_out_was_interrupted() -> None:

@@ -34,9 +34,9 @@ async def test_a_cursor_in_what_is_folded_goes_on_from_its_head(tmp_path: Path) 
         shown = _fill(pilot, *ITEMS)
         await pilot.press("ctrl+o", "f6", "k", "k", "k", "k", "k", "ctrl+e")
         assert shown.cursor is not None
-        assert (shown.cursor.item.id, shown.cursor.point.place.piece > 1) == ("t", True)
+        assert (shown.cursor.item.id, shown.cursor.point.position.piece > 1) == ("t", True)
         await pilot.press("ctrl+o")
-        assert shown.cursor.point.place == shown.document.beginning(1)
+        assert shown.cursor.point.position == shown.document.beginning(1)
         await pilot.press("right", "up", "ctrl+o", "end")
         assert shown.cursor.item.id == "b"
 
@@ -68,7 +68,7 @@ async def test_whatever_changes_the_cursor_stands_on_a_row_that_is_in_sight(
                 shown.show(screen_of(pilot).state.items)
             assert shown.cursor is not None
             point, rows = shown.cursor.point, shown.viewport.rows
-            row = next(row for row in rows if row.place == point.place)
+            row = next(row for row in rows if row.position == point.position)
             assert row.line.gutter <= point.column <= len(row.line.drawn)
 
 
