@@ -12,10 +12,10 @@ def parts_of(content: Any) -> list[list[Any]]:
     """Group the blocks of a message into those that become separate messages: each result, and all others."""
     parts: list[list[Any]] = []
     for block in content:
-        goes_on = "cachePoint" in block or (
+        belongs_to_group = "cachePoint" in block or (
             "toolResult" not in block and parts and "toolResult" not in parts[-1][0]
         )
-        if parts and goes_on:
+        if parts and belongs_to_group:
             parts[-1].append(block)
         else:
             parts.append([block])
@@ -64,8 +64,8 @@ def blocks_of(planned: Planned, blocks: list[Any]) -> list[Any]:
         return [_shortened(block, planned) for block in blocks]
     found = blocks[0].get("toolResult")
     text, others = planned.cut(_texts(found["content"] if found else blocks))
-    left = [{"text": text}, *others]
-    return [{"toolResult": {**found, "content": left}}, *blocks[1:]] if found else left
+    shortened = [{"text": text}, *others]
+    return [{"toolResult": {**found, "content": shortened}}, *blocks[1:]] if found else shortened
 
 
 def _shortened(block: Any, planned: Planned) -> Any:

@@ -39,17 +39,19 @@ class RollingContextMiddleware(AgentMiddleware):
         return await handler(self._fitted(request))
 
     def _fitted(self, request: ModelRequest) -> ModelRequest:
-        told, messages = request.system_message, list(request.messages)
-        if told is None and messages and isinstance(messages[0], SystemMessage):
-            told, messages = messages[0], messages[1:]
+        system_message, messages = request.system_message, list(request.messages)
+        if system_message is None and messages and isinstance(messages[0], SystemMessage):
+            system_message, messages = messages[0], messages[1:]
         given: Any = [convert_to_openai_messages(message) for message in messages]
-        system: Any = convert_to_openai_messages(told) if told is not None else {"content": None}
+        system: Any = (
+            convert_to_openai_messages(system_message) if system_message is not None else {"content": None}
+        )
         tools = [convert_to_openai_tool(tool) for tool in request.tools]
         fitted = self.window.fit(system["content"], given, tools)
         if fitted.notice:
-            told = SystemMessage(with_notice(system["content"], fitted.notice))
+            system_message = SystemMessage(with_notice(system["content"], fitted.notice))
         return request.override(
-            system_message=told, messages=[_as_message(one, messages) for one in fitted.messages]
+            system_message=system_message, messages=[_as_message(one, messages) for one in fitted.messages]
         )
 
 

@@ -79,9 +79,9 @@ def _shortened(item: Any, planned: Planned) -> Any:
         case "function_call":
             return {**item, "arguments": planned.arguments(item["call_id"], item["arguments"])}
         case "function_call_output":
-            return {**item, "output": _cut(planned, item["output"])}
+            return {**item, "output": _shortened_content(planned, item["output"])}
         case "message":
-            return {**item, "content": _cut(planned, item["content"])}
+            return {**item, "content": _shortened_content(planned, item["content"])}
     return item
 
 
@@ -90,6 +90,6 @@ def _texts(content: Any) -> Any:
     return content if isinstance(content, str) else [part.get("text", part) for part in content]
 
 
-def _cut(planned: Planned, content: Any) -> Any:
+def _shortened_content(planned: Planned, content: Any) -> Any:
     text, others = planned.cut(_texts(content))
     return [{"type": "input_text", "text": text}, *others] if others else text

@@ -39,19 +39,25 @@ class RollingContext(AbstractCapability[Any]):
 
     def _fitted(self, messages: list[msg.ModelMessage]) -> list[msg.ModelMessage]:
         # messages in OpenAI's format, with the indexes of their original message and part
-        given = [(_message(part), at, place) for at, one in enumerate(messages) for place, part in _of(one)]
+        given = [
+            (_message(part), index, part_index)
+            for index, one in enumerate(messages)
+            for part_index, part in _units_of(one)
+        ]
         requests = (one for one in reversed(messages) if isinstance(one, msg.ModelRequest))
         instructions = next((one.instructions for one in requests), None)
         fitted = self.window.fit(instructions, [message for message, _, _ in given])
         notice = [msg.SystemPromptPart(fitted.notice)] if fitted.notice else []
         sent: list[msg.ModelMessage] = [msg.ModelRequest(notice)] if notice else []
-        for at, group in groupby(fitted.messages, lambda one: given[one.index][1] if one.index >= 0 else -1):
+        for index, group in groupby(
+            fitted.messages, lambda one: given[one.index][1] if one.index >= 0 else -1
+        ):
             kept = [(one, given[one.index][2]) for one in group]
-            sent.append(_rebuilt(messages[at], kept) if at >= 0 else _bridge(kept[0][0]))
+            sent.append(_rebuilt(messages[index], kept) if index >= 0 else _bridge(kept[0][0]))
         return sent
 
 
-def _of(message: msg.ModelMessage) -> list[tuple[int, Any]]:
+def _units_of(message: msg.ModelMessage) -> list[tuple[int, Any]]:
     """Return what becomes a separate message: each part of a request, with its index, or a whole response."""
     return list(enumerate(message.parts)) if isinstance(message, msg.ModelRequest) else [(0, message)]
 
@@ -82,7 +88,9 @@ def _rebuilt(message: msg.ModelMessage, kept: Sequence[tuple[Planned, int]]) -> 
     if isinstance(message, msg.ModelResponse):
         one = kept[0][0]
         return message if one.is_same else replace(message, parts=[_shortened(p, one) for p in message.parts])
-    parts = [message.parts[at] if one.is_same else _shortened(message.parts[at], one) for one, at in kept]
+    parts = [
+        message.parts[index] if one.is_same else _shortened(message.parts[index], one) for one, index in kept
+    ]
     return message if parts == list(message.parts) else replace(message, parts=parts)
 
 

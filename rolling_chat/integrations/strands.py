@@ -46,18 +46,22 @@ class RollingConversationManager(ConversationManager):
         event.agent.add_middleware(InvokeModelStage.Input, self._fitted)
 
     def _fitted(self, context: InvokeModelContext) -> InvokeModelContext:
-        told = context.system_prompt
-        system: list[Any] = [{"text": told}] if isinstance(told, str) else list(told or ())
+        prompt = context.system_prompt
+        system: list[Any] = [{"text": prompt}] if isinstance(prompt, str) else list(prompt or ())
         parts = [
-            (at, blocks) for at, one in enumerate(context.messages) for blocks in parts_of(one["content"])
+            (index, blocks)
+            for index, one in enumerate(context.messages)
+            for blocks in parts_of(one["content"])
         ]
-        given = [message_of(context.messages[at]["role"], blocks) for at, blocks in parts]
+        given = [message_of(context.messages[index]["role"], blocks) for index, blocks in parts]
         fitted = self.window.fit(content_of_blocks(system), given, context.tool_specs)
         sent: list[Any] = []
-        for at, group in groupby(fitted.messages, lambda one: parts[one.index][0] if one.index >= 0 else -1):
-            ones = list(group)
-            blocks = [block for one in ones for block in blocks_of(one, parts[one.index][1])]
-            head = context.messages[at] if at >= 0 else {"role": ones[0].message["role"]}
+        for index, group in groupby(
+            fitted.messages, lambda one: parts[one.index][0] if one.index >= 0 else -1
+        ):
+            messages = list(group)
+            blocks = [block for one in messages for block in blocks_of(one, parts[one.index][1])]
+            head = context.messages[index] if index >= 0 else {"role": messages[0].message["role"]}
             sent.append({**head, "content": blocks})
         notice = [{"text": fitted.notice}] if fitted.notice else []
-        return context.replace(messages=sent, system_prompt=[*system, *notice] if notice else told)
+        return context.replace(messages=sent, system_prompt=[*system, *notice] if notice else prompt)

@@ -37,7 +37,7 @@ class Planned:
 
     def cut(self, parts: Parts) -> tuple[str, list[Any]]:
         """Return the remaining text of its content, and the non-text `parts` if they remain."""
-        content, others = self.message["content"] or "", _others(parts)
+        content, others = self.message["content"] or "", _other_parts(parts)
         if isinstance(content, str):
             return content, []
         texts = [part["text"] for part in content if part["type"] == "text"]
@@ -72,10 +72,10 @@ class RollingWindow:
 
         `system` is the text before the messages. A system message among them is kept.
         """
-        told: list[JsonObject] = [{"role": "system", "content": system or ""}]
-        branch = self._recognizer.branch([*told, *messages])
+        system_messages: list[JsonObject] = [{"role": "system", "content": system or ""}]
+        branch = self._recognizer.branch([*system_messages, *messages])
         known = self._plans.longest(branch, branch.ends())
-        pinned = (at for at, one in enumerate(branch.messages) if at and one.role == "system")
+        pinned = (index for index, one in enumerate(branch.messages) if index and one.role == "system")
         final = build_final_prompt(
             branch.messages, self.config, tools=list(tools) or None, model=self.model, memo=self._memo,
             plan=self._plans.get(branch.prefixes[known]) if known else None, pins=Pins(frozenset(pinned)),
@@ -91,21 +91,25 @@ class RollingWindow:
 
 def answer(text: str | None, calls: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     """Return a model's answer in OpenAI's format; a call is its id, its tool's name and its arguments."""
-    made = [
+    tool_calls = [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
         for call_id, name, arguments in calls
     ]
-    return {"role": "assistant", "content": text or None, **({"tool_calls": made} if made else {})}
+    return {
+        "role": "assistant",
+        "content": text or None,
+        **({"tool_calls": tool_calls} if tool_calls else {}),
+    }
 
 
 def content_of(parts: Parts) -> Any:
     """Return content in OpenAI's format: texts, unchanged pictures, and other parts by their size."""
-    if not _others(parts):
+    if not _other_parts(parts):
         return parts if isinstance(parts, str) else "\n\n".join(parts)
     return [_part(one) for one in parts]
 
 
-def _others(parts: Parts) -> list[Any]:
+def _other_parts(parts: Parts) -> list[Any]:
     return [] if isinstance(parts, str) else [part for part in parts if not isinstance(part, str)]
 
 

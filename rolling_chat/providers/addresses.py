@@ -24,7 +24,7 @@ Counts: TypeAlias = Literal["", "anthropic", "gemini", "server"]
 PROVIDERS_OWN = "default"
 """The word that users write for a provider's default address."""
 
-_ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_ENDPOINT", "_URL")
+_VARIABLE_ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_ENDPOINT", "_URL")
 
 # Variables of providers that do not follow the pattern of name and ending, in litellm's order.
 _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -43,7 +43,7 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-_HIDDEN = re.compile(
+_HIDDEN_VARIABLES = re.compile(
     r"(?:API_BASE|API_BASE_\w+|BASE_URL|API_URL|API_HOST|RUNTIME_ENDPOINT|AGENT_ENDPOINT)$"
     r"|^(?:WATSONX_URL|WX_URL|WML_URL|DATAROBOT_ENDPOINT|OLLAMA_HOST)$"
     r"|^USE_LITELLM_PROXY$"  # not an address, but it redirects the models of every provider to another server
@@ -87,22 +87,22 @@ def address_in(environ: Mapping[str, str], model: str) -> str:
     if not provider or ref.is_demo:
         return ""
     stem = re.sub(r"[^A-Z0-9]", "_", provider.upper())
-    names = _VARIABLES.get(provider) or tuple(f"{stem}{ending}" for ending in _ENDINGS)
+    names = _VARIABLES.get(provider) or tuple(f"{stem}{ending}" for ending in _VARIABLE_ENDINGS)
     found = next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
     return found or (ollama_base(environ) if ref.is_ollama else "")
 
 
 def hide_addresses(environ: MutableMapping[str, str]) -> None:
     """Remove every server address from `environ` that litellm would use."""
-    for name in [name for name in environ if _HIDDEN.search(name)]:
+    for name in [name for name in environ if _HIDDEN_VARIABLES.search(name)]:
         del environ[name]
 
 
 def keep_loopback_direct(environ: MutableMapping[str, str]) -> None:
     """Add this machine to the proxy exceptions in `environ`, so that local requests use no proxy."""
-    spared = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    missing = [host for host in _LOOPBACK if host not in spared.split(",")]
-    environ["no_proxy"] = ",".join([*filter(None, [spared.strip(" ,")]), *missing])
+    exceptions = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    missing = [host for host in _LOOPBACK if host not in exceptions.split(",")]
+    environ["no_proxy"] = ",".join([*filter(None, [exceptions.strip(" ,")]), *missing])
 
 
 def is_same_provider(model: str, other: str) -> bool:

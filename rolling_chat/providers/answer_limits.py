@@ -46,12 +46,12 @@ MAX_ERROR_BYTES = 64_000
 """The largest part of an error body that is read."""
 
 _ERROR_SECONDS = 15.0
-_AT_ONCE = 64_000  # bytes decompressed in one step
-_AS_IT_COMES = 1.0  # seconds during which an answer is read without pauses
-_REST = 0.015  # seconds: less than the time between two paints
+_STEP_BYTES = 64_000  # bytes decompressed in one step
+_SECONDS_WITHOUT_PAUSE = 1.0  # seconds during which an answer is read without pauses
+_PAUSE_SECONDS = 0.015  # seconds: less than the time between two paints
 # Bytes of complete events after which the event loop gets a turn. For each event, litellm wakes the loop from
 # a thread; about 280 wake-ups without a turn fill the pipe that also delivers signals, and one is lost.
-_HANDED_ON = 1_000
+_FLUSH_BYTES = 1_000
 _END_OF_EVENT = re.compile(rb"[\r\n](?:(?<=\n)|(?!\n))(?:\r\n?|\n)")
 _DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
@@ -102,7 +102,7 @@ async def _limit(response: httpx.Response) -> None:
     encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
     if encoding != "identity" and encoding not in _ENCODINGS:
         await response.aclose()
-        raise _refused(response, f"an answer in an encoding that was not asked for ({encoding[:20]!r})")
+        raise _refusal(response, f"an answer in an encoding that was not asked for ({encoding[:20]!r})")
     response.headers.pop("content-encoding", None)
     if encoding != "identity":
         response.headers.pop("content-length", None)
@@ -121,7 +121,7 @@ class _Limited(httpx.AsyncByteStream):
         self._seen = seen
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        body = _decompressed(_with_rests(self._stream), self._encoding)
+        body = _decompressed(_with_pauses(self._stream), self._encoding)
         pieces = self._error(body) if self._response.status_code >= 300 else self._answer(body)
         async for piece in pieces:
             yield piece
@@ -147,11 +147,11 @@ class _Limited(httpx.AsyncByteStream):
 
     async def _answer(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         kind = self._response.headers.get("content-type", "").lower()
-        if "amazon.eventstream" in kind and "event-stream" not in self._accepted():
+        if "amazon.eventstream" in kind and "event-stream" not in self._accept_header():
             async for piece in self._frames(body):
                 yield piece
             return
-        head = (await self._head(body)).removeprefix(_BYTE_ORDER_MARK)
+        head = (await self._read_head(body)).removeprefix(_BYTE_ORDER_MARK)
         start = head.lstrip(b" \t\r\n")
         body = _joined(head, body)
         if start.startswith(_STREAM_FIELDS):
@@ -163,7 +163,7 @@ class _Limited(httpx.AsyncByteStream):
         async for piece in pieces:
             yield piece
 
-    async def _head(self, body: AsyncIterator[bytes]) -> bytes:
+    async def _read_head(self, body: AsyncIterator[bytes]) -> bytes:
         """Read until the format of the answer is recognizable; leading white space is dropped."""
         head, size = b"", 0
         async for piece in body:
@@ -172,7 +172,7 @@ class _Limited(httpx.AsyncByteStream):
             if len(head) >= len(b"event:"):
                 break
             if size > MAX_WHOLE_BYTES:
-                raise self._too_much()
+                raise self._too_large_error()
         return head
 
     async def _frames(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -181,7 +181,7 @@ class _Limited(httpx.AsyncByteStream):
         async for piece in body:
             total += len(piece)
             if total > MAX_STREAM_BYTES:
-                raise self._too_much()
+                raise self._too_large_error()
             yield piece
 
     async def _events(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -189,44 +189,44 @@ class _Limited(httpx.AsyncByteStream):
         size, parts, events = 0, 0, 0  # the first two belong to the unfinished event
         async for lines in self._lines(body):
             start, begin = 0, 0
-            for end in _ends_of_events(lines):
+            for end in _event_ends(lines):
                 events += 1
                 self._count_idle()
-                if events > MAX_EVENTS or parts + _parts(lines[begin:end]) > MAX_PARTS:
-                    raise self._too_much()
+                if events > MAX_EVENTS or parts + _count_parts(lines[begin:end]) > MAX_PARTS:
+                    raise self._too_large_error()
                 size, parts, begin = 0, 0, end
-                if end - start >= _HANDED_ON:
-                    yield self._watched(lines[start:end])
+                if end - start >= _FLUSH_BYTES:
+                    yield self._note_done(lines[start:end])
                     start = end
             size += len(lines) - begin
-            parts += _parts(lines[begin:])
+            parts += _count_parts(lines[begin:])
             if size > MAX_WHOLE_BYTES or parts > MAX_PARTS:
-                raise self._too_much()
+                raise self._too_large_error()
             if start < len(lines):
-                yield self._watched(lines[start:])
+                yield self._note_done(lines[start:])
 
     def _count_idle(self) -> None:
         if self._seen is None:
             return
         self._seen.idle += 1
         if self._seen.idle > MAX_IDLE_EVENTS:
-            raise self._too_much()
+            raise self._too_large_error()
 
-    def _watched(self, lines: bytes) -> bytes:
+    def _note_done(self, lines: bytes) -> bytes:
         if self._seen is not None and b"[DONE]" in lines and _DONE.search(lines):
             self._seen.done = True
         return lines
 
-    def _too_much(self) -> ProviderError:
-        return _refused(self._response, "more than an answer can have")
+    def _too_large_error(self) -> ProviderError:
+        return _refusal(self._response, "more than an answer can have")
 
     async def _json_lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield lines, each of which is one event."""
         async for lines in self._lines(body):
             for line in lines.splitlines(keepends=True):
                 self._count_idle()
-                if _parts(line) > MAX_PARTS:
-                    raise self._too_much()
+                if _count_parts(line) > MAX_PARTS:
+                    raise self._too_large_error()
                 yield line
 
     async def _lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -238,7 +238,7 @@ class _Limited(httpx.AsyncByteStream):
             rest += piece
             end = max(rest.rfind(b"\n", searched), rest.rfind(b"\r", searched, -1)) + 1
             if len(rest) - end > MAX_WHOLE_BYTES or total > MAX_STREAM_BYTES:
-                raise self._too_much()
+                raise self._too_large_error()
             if end:
                 lines = bytes(rest[:end])
                 del rest[:end]
@@ -252,13 +252,13 @@ class _Limited(httpx.AsyncByteStream):
         async for piece in body:
             whole += piece
             if len(whole) > MAX_WHOLE_BYTES:
-                raise self._too_much()
+                raise self._too_large_error()
         content = bytes(whole)
-        if _objects(content) > MAX_PARTS:
-            raise self._too_much()
+        if _count_objects(content) > MAX_PARTS:
+            raise self._too_large_error()
         yield as_events(content) if self._wants_stream() else content
 
-    def _accepted(self) -> str:
+    def _accept_header(self) -> str:
         return str(self._response.request.headers.get("accept", "")).lower()
 
     def _wants_stream(self) -> bool:
@@ -277,24 +277,24 @@ def _clean(lines: bytes) -> bytes:
     return b"".join(clean_line(line) for line in lines.splitlines(keepends=True))
 
 
-def _ends_of_events(lines: bytes) -> Iterator[int]:
+def _event_ends(lines: bytes) -> Iterator[int]:
     """Return the positions after the empty lines in a block of complete lines."""
     return (found.end() - 1 for found in _END_OF_EVENT.finditer(b"\n" + lines))
 
 
-def _parts(lines: bytes) -> int:
+def _count_parts(lines: bytes) -> int:
     """Count lines and, in long texts, JSON objects."""
     breaks = max(lines.count(b"\n"), lines.count(b"\r"))
-    return breaks if len(lines) < _SMALL else breaks + _objects(lines)
+    return breaks if len(lines) < _SMALL else breaks + _count_objects(lines)
 
 
-def _objects(text: bytes) -> int:
+def _count_objects(text: bytes) -> int:
     """Count JSON objects; braces within strings are excluded only where that matters."""
     count = text.count(b"{")
     return count if count <= MAX_PARTS else _STRING.sub(b"", text).count(b"{")
 
 
-async def _with_rests(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+async def _with_pauses(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     """Yield the chunks of a body, with a short pause after each one that had to be waited for.
 
     Servers send word by word, and waiting for each chunk costs more than reading it. Data that arrives during
@@ -312,8 +312,8 @@ async def _with_rests(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         finally:
             turn.cancel()
         yield piece
-        if has_waited and loop.time() - began > _AS_IT_COMES:
-            await asyncio.sleep(_REST)
+        if has_waited and loop.time() - began > _SECONDS_WITHOUT_PAUSE:
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -336,15 +336,15 @@ async def _decompressed(stream: AsyncIterable[bytes], encoding: str) -> AsyncIte
             decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers send deflate without its header
         began = began or bool(piece)
         try:
-            out = decoder.decompress(piece, _AT_ONCE)
+            out = decoder.decompress(piece, _STEP_BYTES)
             while out:
                 yield out
                 await asyncio.sleep(0)  # a small chunk may expand to gigabytes: give the screen a turn
-                out = decoder.decompress(decoder.unconsumed_tail, _AT_ONCE)
+                out = decoder.decompress(decoder.unconsumed_tail, _STEP_BYTES)
         except zlib.error as error:
             raise httpx.DecodingError(str(error)) from error
 
 
-def _refused(response: httpx.Response, what: str) -> ProviderError:
+def _refusal(response: httpx.Response, what: str) -> ProviderError:
     host = response.url.netloc.decode("ascii", "replace").rpartition("@")[2]
     return ProviderError(ErrorKind.UNKNOWN, f"{host} sent {what}: the connection was closed.")

@@ -31,12 +31,12 @@ async def in_background(work: Callable[[], Result]) -> Result:
         except BaseException as error:  # it is raised in the waiting task
             settle = partial(future.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
-            loop.call_soon_threadsafe(_unless_done, future, settle)
+            loop.call_soon_threadsafe(_settle_unless_done, future, settle)
 
     threading.Thread(target=run, name="rolling-chat-background", daemon=True).start()
     return await future
 
 
-def _unless_done(future: asyncio.Future[Any], settle: Callable[[], None]) -> None:
+def _settle_unless_done(future: asyncio.Future[Any], settle: Callable[[], None]) -> None:
     if not future.done():
         settle()

@@ -59,8 +59,8 @@ def _mark_system(message: dict[str, Json], stable_chars: int, ttl: CacheTtl) -> 
         message["content"].append({"type": "text", "text": rest})
 
 
-def _markable_at_or_before(wire: list[dict[str, Json]], place: int) -> int | None:
-    return next((index for index in range(place, -1, -1) if _is_markable(wire[index])), None)
+def _markable_at_or_before(wire: list[dict[str, Json]], last: int) -> int | None:
+    return next((index for index in range(last, -1, -1) if _is_markable(wire[index])), None)
 
 
 def _is_markable(message: dict[str, Json]) -> bool:

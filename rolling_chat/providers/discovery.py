@@ -67,11 +67,13 @@ def choose_model(
     if settings.model:
         return ModelChoice(settings.model, settings.origins.get("model", "the settings"))
     for provider in KNOWN_PROVIDERS:
-        held = next((name for name in provider.keys if environ.get(name)), "")
-        if held and provider.first_model:
-            is_stored = isinstance(environ, KeyedEnvironment) and held in environ.stored
+        variable = next((name for name in provider.keys if environ.get(name)), "")
+        if variable and provider.first_model:
+            is_stored = isinstance(environ, KeyedEnvironment) and variable in environ.stored
             source = (
-                f"the key of {provider.name} in the keyring" if is_stored else f"{held} in the environment"
+                f"the key of {provider.name} in the keyring"
+                if is_stored
+                else f"{variable} in the environment"
             )
             return ModelChoice(provider.first_model, source)
     local = probe() if probe is not None else probe_ollama(environ)

@@ -98,7 +98,7 @@ _MINUTE_LIMIT = re.compile(
     r"(?:request too large|tokens per min).{0,400}?limit:?\s*([\d,]+),?.{0,40}?requested:?\s*([\d,]+)",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST_QUOTE = 200
+_MAX_QUOTE = 200
 _UNSUPPORTED = frozenset({501, 505})  # trying again later would not help
 # Local servers answer 500 for a model that does not fit into memory.
 _CANNOT_RUN_TEXT = re.compile(
@@ -108,7 +108,7 @@ _CANNOT_RUN_TEXT = re.compile(
 # what HTTP clients say for any status
 _BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information check: ")
 _WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
-_SPELLED_BYTES = re.compile(r"b(['\"])(.*)\1")
+_BYTES_LITERAL = re.compile(r"b(['\"])(.*)\1")
 _PER_DAY = re.compile(r"per.?day|\b[TR]PD\b|daily", re.IGNORECASE)
 _UNIT = r"(?:ms|milliseconds?|h(?:ours?)?|m(?:in(?:utes?)?)?|s(?:ec(?:onds?)?)?)(?![a-z])"
 _WAIT = re.compile(
@@ -163,9 +163,9 @@ def classify(
     body = read_body(text)
     status = _status(chain)
     if status is None or "APIConnectionError" in names:  # litellm invented the status
-        named = (body.numbers or {}).get("code", 0)
-        if 400 <= named <= 599:
-            status, names = named, names - {"APIConnectionError"}
+        code = (body.numbers or {}).get("code", 0)
+        if 400 <= code <= 599:
+            status, names = code, names - {"APIConnectionError"}
     failure = _unsendable(context, names) or _decide(context, body, status, names)
     detail = redact(f"{type(error).__name__} (status {status}): {text}", secrets)
     kind_of_error = PassingError if failure.passes else ProviderError
@@ -196,10 +196,10 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     if overflow is not None or "ContextWindowExceededError" in names:
         return _too_long(context, overflow or NO_NUMBERS)
     if names & (_TIMEOUT_ERRORS | _CONNECT_TIMEOUTS):
-        return _late(context, provider, names)
+        return _timed_out_failure(context, provider, names)
     if status in {401, 403} or "AuthenticationError" in names or _BAD_KEY_TEXT.search(body.text):
         return _bad_key(context, provider, status)
-    if (failure := _about_the_model(context, body, status, provider)) is not None:
+    if (failure := _model_failure(context, body, status, provider)) is not None:
         return failure
     is_answered = status is not None and 400 <= status < 500  # network errors in the text are not ours
     if names & _NETWORK_ERRORS or (not is_answered and _NETWORK_TEXT.search(body.text)):
@@ -215,7 +215,7 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     )
 
 
-def _about_the_model(
+def _model_failure(
     context: ErrorContext, body: ErrorBody, status: int | None, provider: str
 ) -> _Failure | None:
     """Return the failure for a model that is unknown, not paid for, or does not accept tools; else None."""
@@ -276,17 +276,17 @@ def _unknown_model(context: ErrorContext, body: ErrorBody) -> str:
 
 
 def _passing(context: ErrorContext, kind: ErrorKind, line: str) -> _Failure:
-    return _broken(context) or _Failure(kind, line, passes=True)
+    return _interrupted(context) or _Failure(kind, line, passes=True)
 
 
-def _broken(context: ErrorContext) -> _Failure | None:
+def _interrupted(context: ErrorContext) -> _Failure | None:
     return _Failure(ErrorKind.INTERRUPTED, BROKEN_OFF) if context.began else None
 
 
-def _late(context: ErrorContext, provider: str, names: frozenset[str]) -> _Failure:
+def _timed_out_failure(context: ErrorContext, provider: str, names: frozenset[str]) -> _Failure:
     if names & _CONNECT_TIMEOUTS:
         return _passing(context, ErrorKind.NO_NETWORK, _no_network(context, provider))
-    return _broken(context) or _Failure(ErrorKind.NO_NETWORK, _timed_out(context, provider))
+    return _interrupted(context) or _Failure(ErrorKind.NO_NETWORK, _timed_out(context, provider))
 
 
 def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: frozenset[str]) -> _Failure:
@@ -357,10 +357,11 @@ def _bad_key(context: ErrorContext, provider: str, status: int | None) -> _Failu
             ErrorKind.BAD_KEY, f"{provider} refused access ({status or 'no key'}): set the key it asks for."
         )
     environ = context.environ or {}
-    held = next((name for name in known.keys if environ.get(name)), "")
-    if held:
+    variable = next((name for name in known.keys if environ.get(name)), "")
+    if variable:
         return _Failure(
-            ErrorKind.BAD_KEY, f"{provider} does not accept the key in {held}: check it, or set a new one."
+            ErrorKind.BAD_KEY,
+            f"{provider} does not accept the key in {variable}: check it, or set a new one.",
         )
     return _Failure(ErrorKind.BAD_KEY, f"No key for {known.name}: set {' or '.join(known.keys)}.")
 
@@ -393,13 +394,13 @@ def _quote(body: ErrorBody) -> str:
     """Quote the error's message for people, or else its last line, without control characters."""
     lines = [*filter(None, map(_unwrapped, body.said or body.text.split("\n")))]
     quoted = lines[-1] if lines else "no reason given"
-    return printable(" ".join(quoted.split()), _LONGEST_QUOTE)
+    return printable(" ".join(quoted.split()), _MAX_QUOTE)
 
 
 def _unwrapped(line: str) -> str:
     """Remove what litellm and HTTP clients add to a line; empty if nothing is left."""
     bare = _WRAPPING.sub("", line.strip(), count=1) if _WRAPPING.match(line.strip()) else line.strip()
-    spelled = _SPELLED_BYTES.fullmatch(bare)
+    spelled = _BYTES_LITERAL.fullmatch(bare)
     bare = spelled.group(2) if spelled else bare
     return "" if _BOILERPLATE.match(bare) else bare
 

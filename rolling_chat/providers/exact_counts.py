@@ -31,7 +31,7 @@ from rolling_chat.providers.served import headers_for
 _log = logging.getLogger("rolling_chat.providers.exact_counts")
 
 _MAX_TOKENS = 1_000_000_000  # a larger number is not a token count
-_KEPT = 64  # counts in the cache
+_MAX_CACHED = 64  # counts in the cache
 _MAX_FAILURES = 2  # consecutive failures after which a server is no longer asked
 _SENT = ("messages", "tools", "tool_choice")
 # statuses for a path that the server does not have, and for a question that it does not understand
@@ -65,7 +65,7 @@ class ExactCounter:
         """
         model, address = arguments["model"], arguments.get("api_base")
         place = f"{model} {without_credentials(address or '')}".strip()
-        if self._failures[place] >= _MAX_FAILURES or self._takes_proxy(address):
+        if self._failures[place] >= _MAX_FAILURES or self._uses_proxy(address):
             return 0
         self._failures[place] += 1  # reset by an answer; the caller may have stopped waiting by then
         try:
@@ -86,7 +86,7 @@ class ExactCounter:
         return tokens
 
     def _ask_provider(self, question: NativeQuestion, field: str, timeout: float) -> int:
-        return self._once(
+        return self._cached(
             question.url,
             question.body,
             lambda body: _tokens(_answer(question.url, question.headers, body, timeout)[field]),
@@ -106,9 +106,9 @@ class ExactCounter:
         if endpoint is None:
             return 0
         body = {"model": name} | {key: arguments[key] for key in _SENT if key in arguments}
-        return self._once(root, body, lambda _: endpoint(ask, body))
+        return self._cached(root, body, lambda _: endpoint(ask, body))
 
-    def _once(self, url: str, body: JsonObject, ask: Callable[[bytes], int]) -> int:
+    def _cached(self, url: str, body: JsonObject, ask: Callable[[bytes], int]) -> int:
         """Return the count for a body; ask for it only if it is not cached."""
         data = _encoded(body)
         key = hashlib.sha256(url.encode() + b"\0" + data).digest()
@@ -118,11 +118,11 @@ class ExactCounter:
             known = ask(data)
             with self._lock:
                 self._counts[key] = known
-                if len(self._counts) > _KEPT:
+                if len(self._counts) > _MAX_CACHED:
                     self._counts.popitem(last=False)
         return known
 
-    def _takes_proxy(self, address: str | None) -> bool:
+    def _uses_proxy(self, address: str | None) -> bool:
         """Return whether a request to `address` uses a proxy, which questions must not bypass."""
         if is_near(address):
             return False
@@ -130,8 +130,8 @@ class ExactCounter:
         names = (f"{parts.scheme}_proxy", "all_proxy")
         if not any(self._environ.get(name) or self._environ.get(name.upper()) for name in names):
             return False
-        spared = self._environ.get("no_proxy") or self._environ.get("NO_PROXY") or ""
-        return not proxy_bypass_environment(parts.hostname or "", {"no": spared})
+        exceptions = self._environ.get("no_proxy") or self._environ.get("NO_PROXY") or ""
+        return not proxy_bypass_environment(parts.hostname or "", {"no": exceptions})
 
 
 _Ask: TypeAlias = Callable[[str, JsonObject], Json]

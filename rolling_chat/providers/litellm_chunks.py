@@ -85,9 +85,9 @@ def _is_sum(usage: Any) -> bool:
 
     Anthropic reports the tools that it ran itself, and the rounds of a request that it compacted.
     """
-    ran = getattr(usage, "server_tool_use", None)
+    server_tools = getattr(usage, "server_tool_use", None)
     rounds = getattr(usage, "iterations", None)
-    counts = ran if isinstance(ran, dict) else getattr(ran, "__dict__", {})
+    counts = server_tools if isinstance(server_tools, dict) else getattr(server_tools, "__dict__", {})
     has_run = any(isinstance(count, int) and count > 0 for count in counts.values())
     return has_run or (isinstance(rounds, list) and len(rounds) > 1)
 

@@ -28,9 +28,9 @@ _BEFORE_IMPORT = {
     "LITELLM_MODE": "PRODUCTION",  # else it loads a .env
     "LITELLM_LOG": "ERROR",
 }
-_ITS_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Stdout")
+_LITELLM_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Stdout")
 # Libraries that litellm uses. Without a handler, their warnings would be printed to stderr.
-_NEIGHBORS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
+_OTHER_LOGGERS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
 
 # Modules that litellm would import at its first request, for more than half a second, on the event loop.
 _LATE_PARTS = (
@@ -133,14 +133,14 @@ def _load_late_parts() -> None:
 def _route_logs(log_file: Path | None, secrets: Iterable[str]) -> None:
     handler = _open_log(log_file)
     handler.addFilter(RedactingFilter(secrets))
-    for name in _ITS_LOGGERS:
+    for name in _LITELLM_LOGGERS:
         logger = logging.getLogger(name)
         for old in tuple(logger.handlers):
             logger.removeHandler(old)
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-    for name in _NEIGHBORS:
+    for name in _OTHER_LOGGERS:
         logger = logging.getLogger(name)
         if not any(isinstance(known, logging.NullHandler) for known in logger.handlers):
             logger.addHandler(logging.NullHandler())

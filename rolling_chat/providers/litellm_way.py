@@ -67,9 +67,9 @@ class LiteLLMWay:
             async for chunk in response:
                 for fragment in fragments_of(chunk):
                     yield fragment
-                for fragment in _reported(response):
+                for fragment in _stored_fragments(response):
                     yield fragment
-            for fragment in _reported(response):
+            for fragment in _stored_fragments(response):
                 yield fragment
         finally:
             await response.aclose()
@@ -82,7 +82,7 @@ class LiteLLMWay:
         return litellm
 
 
-def _reported(response: Any) -> Iterator[Fragment]:
+def _stored_fragments(response: Any) -> Iterator[Fragment]:
     """Yield what litellm stores outside its chunks: usage and the server's own finish reason.
 
     litellm invents a reason at the end of any stream. Gemini's is intermittent until the next chunk, because

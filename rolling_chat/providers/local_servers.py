@@ -59,7 +59,7 @@ def _ollama(address: str) -> FoundServer | None:
         names = [f"ollama/{entry['name']}" for entry in entries if "embed" not in str(entry["name"])]
     except (OSError, LookupError, TypeError):
         return None
-    return FoundServer("Ollama", address, [_asked(name, address) for name in names[:_MAX_ASKED]])
+    return FoundServer("Ollama", address, [_with_details(name, address) for name in names[:_MAX_ASKED]])
 
 
 def _like_openai(usual: UsualServer) -> FoundServer | None:
@@ -68,10 +68,10 @@ def _like_openai(usual: UsualServer) -> FoundServer | None:
     except OSError:
         return None
     models = [replace(one, name=f"{usual.prefix}/{one.name}") for one in served]
-    asked = (one if one.window else _asked(one.name, usual.address) for one in models[:_MAX_ASKED])
-    return FoundServer(usual.name, usual.address, [*asked, *models[_MAX_ASKED:]])
+    detailed = (one if one.window else _with_details(one.name, usual.address) for one in models[:_MAX_ASKED])
+    return FoundServer(usual.name, usual.address, [*detailed, *models[_MAX_ASKED:]])
 
 
-def _asked(name: str, address: str) -> ServedModel:
-    said = ask_about(name, address, _NO_KEYS, _TIMEOUT)
-    return replace(said, name=name) if said is not None else ServedModel(name)
+def _with_details(name: str, address: str) -> ServedModel:
+    details = ask_about(name, address, _NO_KEYS, _TIMEOUT)
+    return replace(details, name=name) if details is not None else ServedModel(name)

@@ -73,8 +73,8 @@ class ModelProvider:
         self._clock = clock
         self._reached: set[tuple[str, str | None]] = set()  # servers that have answered in this process
         self._direct = direct
-        self._directly = DirectWay(timeout)
-        self._by_litellm = LiteLLMWay(environ, log_file, timeout)
+        self._direct_way = DirectWay(timeout)
+        self._litellm_way = LiteLLMWay(environ, log_file, timeout)
         self._counter: ExactCounter | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -102,7 +102,7 @@ class ModelProvider:
                         yield delta
                 return
             except Exception as raised:  # litellm may raise almost anything; all of it is classified
-                error = await self._with_served(self._classify(raised, request, began=began), request)
+                error = await self._with_listed_models(self._classify(raised, request, began=began), request)
                 _log.info("request to %s failed: %s", request.model, error.detail)
                 elapsed = max(waited, self._clock() - started)
                 delay = retries.delay_after(error, attempt, elapsed)
@@ -137,7 +137,7 @@ class ModelProvider:
         counter = self._counter = self._counter or ExactCounter(self._environ)
         arguments = await in_background(lambda: self._arguments(request))
         if await in_background(lambda: needs_litellm(arguments)):
-            await self._by_litellm.load()
+            await self._litellm_way.load()
         try:
             ask = in_background(lambda: counter.count(arguments, seconds))
             return await asyncio.wait_for(ask, seconds)
@@ -151,24 +151,26 @@ class ModelProvider:
             return
         opening = Request(model, (Message("user", "."),), max_tokens=1, api_base=api_base)
         if self._direct_request(self._arguments(opening)) is not None:
-            await self._directly.load()
+            await self._direct_way.load()
         else:
-            await self._by_litellm.warm_up()
+            await self._litellm_way.warm_up()
 
     async def close(self) -> None:
         """Close the connections kept for later requests; a later request opens new ones."""
-        await self._directly.close()
-        await self._by_litellm.close()
+        await self._direct_way.close()
+        await self._litellm_way.close()
 
     async def _send(self, request: Request) -> AsyncGenerator[Delta, None]:
         arguments = self._arguments(request)
         direct = self._direct_request(arguments)
-        await (self._by_litellm if direct is None else self._directly).load()
+        await (self._litellm_way if direct is None else self._direct_way).load()
         from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # imports httpx
         from rolling_chat.providers.errors import broken_off, unreadable  # noqa: PLC0415  # not before first paint
 
         reply, usage, seen = ReplyBuilder(), UsageReader(), watch_answer()
-        answer = self._by_litellm.fragments(arguments) if direct is None else self._directly.fragments(direct)
+        answer = (
+            self._litellm_way.fragments(arguments) if direct is None else self._direct_way.fragments(direct)
+        )
         async with contextlib.aclosing(answer) as fragments:
             async for fragment in fragments:
                 self._reached.add(_server_of(request))
@@ -241,7 +243,7 @@ class ModelProvider:
             self._reached.add(_server_of(request))
         return classified
 
-    async def _with_served(self, error: ProviderError, request: Request) -> ProviderError:
+    async def _with_listed_models(self, error: ProviderError, request: Request) -> ProviderError:
         """Add the server's list of models to the error for an unknown model."""
         if error.kind is not ErrorKind.MODEL_UNKNOWN or not request.api_base:
             return error

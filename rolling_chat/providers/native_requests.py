@@ -50,7 +50,7 @@ def anthropic_question(arguments: Mapping[str, Any]) -> NativeQuestion:
     body = _direct_body(arguments)
     headers: Mapping[str, str]
     if body is None:
-        headers, body = _made_by_litellm(arguments)
+        headers, body = _litellm_request(arguments)
     else:
         headers = anthropic_headers(arguments)
     return NativeQuestion(
@@ -86,7 +86,7 @@ def _direct_body(arguments: Mapping[str, Any]) -> JsonObject | None:
     return anthropic_body(arguments, output_limit=1)  # the value does not matter: the limit is not counted
 
 
-def _made_by_litellm(arguments: Mapping[str, Any]) -> tuple[Mapping[str, str], JsonObject]:
+def _litellm_request(arguments: Mapping[str, Any]) -> tuple[Mapping[str, str], JsonObject]:
     name, messages = _name(arguments), copy.deepcopy(arguments["messages"])
     options = _options(arguments, "anthropic")
     config = importlib.import_module("litellm.llms.anthropic.chat.transformation").AnthropicConfig()
@@ -107,9 +107,9 @@ def _name(arguments: Mapping[str, Any]) -> str:
 def _options(arguments: Mapping[str, Any], provider: str) -> dict[str, Any]:
     """Return the options in the provider's own format, without those that it does not support."""
     utils = importlib.import_module("litellm.utils")
-    given = {key: copy.deepcopy(arguments[key]) for key in _OPTIONS if key in arguments}
+    arguments_given = {key: copy.deepcopy(arguments[key]) for key in _OPTIONS if key in arguments}
     options: dict[str, Any] = utils.get_optional_params(
         model=_name(arguments), custom_llm_provider=provider, messages=arguments["messages"],
-        drop_params=True, **given,
+        drop_params=True, **arguments_given,
     )  # fmt: skip
     return options

@@ -41,12 +41,12 @@ def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
     from rolling_chat.providers.plain_http import fetch_json  # noqa: PLC0415
 
     host, port = _address(environ.get("OLLAMA_HOST", ""))
-    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        models = fetch_json(f"http://{where}/api/tags", timeout=timeout)["models"]
+        models = fetch_json(f"http://{server}/api/tags", timeout=timeout)["models"]
         return [str(entry["name"]) for entry in models if "embed" not in str(entry["name"])]
     except (OSError, LookupError, TypeError) as error:
-        _log.debug("no Ollama at %s: %s", where, error)
+        _log.debug("no Ollama at %s: %s", server, error)
         return []
 
 

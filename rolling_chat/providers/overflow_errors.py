@@ -177,7 +177,7 @@ _REQUESTED_FIELDS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens")
 _END_CHARS = 4_000
 _MAX_STARTS = 12  # brackets that are tried as the start of a structure
 # No window is smaller. (MiniMax's "(2013)" is excluded because it matches no pattern.)
-_SMALLEST_WINDOW = 16
+_MIN_WINDOW = 16
 
 
 def read_body(text: str) -> ErrorBody:
@@ -226,7 +226,7 @@ def find_overflow(body: ErrorBody, status: int | None) -> Overflow | None:
     match = _COMPARISON.search(body.text)
     if match:
         requested, limit = _int(match.group(1)), _int(match.group(2))
-        if requested > limit >= _SMALLEST_WINDOW:
+        if requested > limit >= _MIN_WINDOW:
             return Overflow(limit, requested)
     return None
 
@@ -236,7 +236,7 @@ def _with_numbers(body: ErrorBody) -> Overflow:
     limit = next((fields[name] for name in _LIMIT_FIELDS if name in fields), None)
     requested = next((fields[name] for name in _REQUESTED_FIELDS if name in fields), None)
     overflow = Overflow(limit, requested) if limit is not None else _numbers_in(body.text)
-    if overflow.limit is not None and overflow.limit < _SMALLEST_WINDOW:
+    if overflow.limit is not None and overflow.limit < _MIN_WINDOW:
         return NO_NUMBERS
     return overflow
 

@@ -27,17 +27,17 @@ def refuse_redirects() -> None:
 
 def check_redirect(source: str, target: str) -> None:
     """Raise ProviderError if a redirect's `target` is on another server than `source`."""
-    here = urlsplit(source)
+    origin = urlsplit(source)
     try:
-        there = urlsplit(urljoin(source, target))
+        destination = urlsplit(urljoin(source, target))
     except ValueError as error:
-        line = f"{_shown(here)} redirects to what is no address: not followed."
+        line = f"{_shown(origin)} redirects to what is no address: not followed."
         raise ProviderError(ErrorKind.BAD_REQUEST, line) from error
-    if _origin(here) != _origin(there):
+    if _origin(origin) != _origin(destination):
         raise ProviderError(
             ErrorKind.BAD_REQUEST,
-            f"{_shown(here)} redirects to another server, {_shown(there)}: not followed. If that is right, "
-            "give its address with --api-base or /model NAME ADDRESS.",
+            f"{_shown(origin)} redirects to another server, {_shown(destination)}: not followed. "
+            "If that is right, give its address with --api-base or /model NAME ADDRESS.",
         )
 
 

@@ -49,7 +49,7 @@ class ReplyBuilder:
         self._thinking: list[Json] = []
         self._unsigned = 0  # characters of reasoning that are not yet in a complete block
         self._calls: dict[int, _Call] = {}
-        self._places: dict[int, int] = {}  # the current call's position for each index in fragments
+        self._positions: dict[int, int] = {}  # the current call's position for each index in fragments
         self._text_signatures: list[str] = []
         self._finish_reason = ""
         self._characters = 0
@@ -126,29 +126,29 @@ class ReplyBuilder:
         if not signature:
             return
         text = str(block.get("thinking") or "")
-        came_before = min(len(text), self._unsigned)
-        self._unsigned -= came_before
-        self._grow(len(signature) + len(text) - came_before)
+        streamed = min(len(text), self._unsigned)
+        self._unsigned -= streamed
+        self._grow(len(signature) + len(text) - streamed)
         self._thinking.append({"type": "thinking", "thinking": text, "signature": signature})
 
     def _add_call(self, piece: CallFragment) -> ToolCallDelta:
         """Add a fragment to its call; only the first fragment has the id and the name."""
-        place = self._place(piece)
-        call = self._calls.setdefault(place, _Call())
+        position = self._position(piece)
+        call = self._calls.setdefault(position, _Call())
         call.id = call.id or piece.id
         call.name = call.name or piece.name
         call.signature = call.signature or piece.signature
         call.arguments.append(piece.arguments)
         self._grow(len(call.name) + len(piece.arguments))
-        return ToolCallDelta(place, call.id, call.name, piece.arguments)
+        return ToolCallDelta(position, call.id, call.name, piece.arguments)
 
-    def _place(self, piece: CallFragment) -> int:
+    def _position(self, piece: CallFragment) -> int:
         """Return a call's position. A new id with a name is a new call: some servers number all calls 0."""
-        index, place = piece.index, self._places.get(piece.index)
-        known = None if place is None else self._calls[place].id
-        if place is None or (piece.name and piece.id and known not in {"", piece.id}):
-            place = self._places[index] = index if index not in self._calls else max(self._calls) + 1
-        return place
+        index, position = piece.index, self._positions.get(piece.index)
+        known = None if position is None else self._calls[position].id
+        if position is None or (piece.name and piece.id and known not in {"", piece.id}):
+            position = self._positions[index] = index if index not in self._calls else max(self._calls) + 1
+        return position
 
     def _extras(self) -> dict[str, Json]:
         extras: dict[str, Json] = {}
@@ -158,8 +158,8 @@ class ReplyBuilder:
             extras[THINKING_BLOCKS] = list(self._thinking)
         calls = [call for _index, call in sorted(self._calls.items()) if call.name]
         signed = {
-            str(place): {"thought_signature": call.signature}
-            for place, call in enumerate(calls)
+            str(position): {"thought_signature": call.signature}
+            for position, call in enumerate(calls)
             if call.signature
         }
         on_calls = {call.signature for call in calls}

@@ -31,7 +31,7 @@ _MAX_TOKENS = 1_000_000_000
 # keys in the list of models, most specific to the loaded model first
 _WINDOW_KEYS = ("loaded_context_length", "max_model_len", "context_length", "max_context_length")
 # errors for an answer that differs from the documented format
-_NOT_SAID = (OSError, LookupError, TypeError, AttributeError)
+_BAD_ANSWER = (OSError, LookupError, TypeError, AttributeError)
 _OPENROUTER = "https://openrouter.ai/api/v1"
 
 
@@ -103,18 +103,18 @@ def ask_about(
     `address` may contain credentials; if empty, the environment's or the provider's default address is used.
     """
     ref = ModelRef.parse(model)
-    where = address or address_in(environ, model)
+    server = address or address_in(environ, model)
     if ref.is_ollama:
-        return _from_ollama(ref.name, where or DEFAULT_OLLAMA, timeout)
+        return _from_ollama(ref.name, server or DEFAULT_OLLAMA, timeout)
     if ref.served_by == "openrouter":
-        return _from_list(ref.name, where or _OPENROUTER, environ, model, timeout)
-    if not where:
+        return _from_list(ref.name, server or _OPENROUTER, environ, model, timeout)
+    if not server:
         return None
-    found = _from_list(ref.name, where, environ, model, timeout)
+    found = _from_list(ref.name, server, environ, model, timeout)
     if found is not None and found.window:
         return found
-    root = re.sub(r"/v1/?$", "", where.rstrip("/"))
-    headers = headers_for(where, environ, model)
+    root = re.sub(r"/v1/?$", "", server.rstrip("/"))
+    headers = headers_for(server, environ, model)
     return _from_props(ref.name, root, headers, timeout) or _from_lm_studio(ref.name, root, headers, timeout)
 
 
@@ -133,7 +133,7 @@ def _from_list(
 
 
 def _from_props(name: str, root: str, headers: Mapping[str, str], timeout: float) -> ServedModel | None:
-    with contextlib.suppress(*_NOT_SAID):
+    with contextlib.suppress(*_BAD_ANSWER):
         props = fetch_json(f"{root}/props", headers=headers, timeout=timeout)
         window = _tokens(props["default_generation_settings"]["n_ctx"])
         return ServedModel(name, window, source="llama.cpp /props") if window else None
@@ -141,7 +141,7 @@ def _from_props(name: str, root: str, headers: Mapping[str, str], timeout: float
 
 
 def _from_lm_studio(name: str, root: str, headers: Mapping[str, str], timeout: float) -> ServedModel | None:
-    with contextlib.suppress(*_NOT_SAID):
+    with contextlib.suppress(*_BAD_ANSWER):
         entries = fetch_json(f"{root}/api/v0/models", headers=headers, timeout=timeout)["data"]
         for entry in entries:
             if entry.get("id") == name and (window := _window(entry)):
@@ -151,14 +151,14 @@ def _from_lm_studio(name: str, root: str, headers: Mapping[str, str], timeout: f
 
 def _from_ollama(name: str, address: str, timeout: float) -> ServedModel | None:
     """Ask Ollama: the Modelfile's parameters override the length in the model's metadata."""
-    with contextlib.suppress(*_NOT_SAID):
+    with contextlib.suppress(*_BAD_ANSWER):
         body = json.dumps({"model": name}).encode()
-        shown = fetch_json(f"{address.rstrip('/')}/api/show", body=body, timeout=timeout)
-        found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.MULTILINE)
+        details = fetch_json(f"{address.rstrip('/')}/api/show", body=body, timeout=timeout)
+        found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", str(details.get("parameters") or ""), re.MULTILINE)
         if found:
             return ServedModel(name, int(found[1]), source="Ollama's Modelfile")
         lengths = (
-            _tokens(value) for key, value in shown["model_info"].items() if key.endswith(".context_length")
+            _tokens(value) for key, value in details["model_info"].items() if key.endswith(".context_length")
         )
         window = next(filter(None, lengths), 0)
         return ServedModel(name, window, source="Ollama /api/show") if window else None

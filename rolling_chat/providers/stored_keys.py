@@ -45,14 +45,14 @@ class StoredKeys:
     def store(self, provider: KnownProvider, key: str) -> None:
         """Store a key in the keyring, replacing an earlier one. Raises KeyringError."""
         keyring = _keyring()
-        with _in_words(keyring):
+        with _keyring_errors(keyring):
             keyring.set_password(_SERVICE, provider.name, key)
             self._list({*self.providers(), provider.name})
 
     def delete(self, provider: KnownProvider) -> None:
         """Delete a key from the keyring, if it is there. Raises KeyringError."""
         keyring = _keyring()
-        with _in_words(keyring):
+        with _keyring_errors(keyring):
             with contextlib.suppress(keyring.errors.PasswordDeleteError):  # it was already deleted elsewhere
                 keyring.delete_password(_SERVICE, provider.name)
             self._list({*self.providers()} - {provider.name})
@@ -66,7 +66,7 @@ class StoredKeys:
                 continue
             try:
                 keyring = _keyring()
-                with _in_words(keyring):
+                with _keyring_errors(keyring):
                     key = keyring.get_password(_SERVICE, provider.name)
             except KeyringError as error:
                 lines.append(f"The stored key of {provider.name} was not read: {error}.")
@@ -91,7 +91,7 @@ def _keyring() -> Any:
 
 
 @contextlib.contextmanager
-def _in_words(keyring: Any) -> Iterator[None]:
+def _keyring_errors(keyring: Any) -> Iterator[None]:
     """Convert a backend's exceptions to KeyringError."""
     try:
         yield

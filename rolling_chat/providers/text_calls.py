@@ -27,7 +27,7 @@ _KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
 _MAX_FAILURES = 200
 """The most failed attempts to parse a call; after that, the rest of the text is not searched."""
 
-_UNSEEN = re.compile(r"[\s\\]+")
+_INVISIBLE = re.compile(r"[\s\\]+")
 _MATCH_PREFIX = re.compile(r"^\S{1,300}?[:-]\d+[:-]", re.MULTILINE)
 _RESPONSE_TAG = re.compile(r"<(?=/?tool_response)")
 
@@ -71,11 +71,11 @@ class FoundCalls:
 
     def is_quoted(self, texts: Iterable[str]) -> bool:
         """Return whether one of the calls is quoted in `texts`, regardless of wrapping and escaping."""
-        written = [_UNSEEN.sub("", raw) for raw in self.raw]
+        written = [_INVISIBLE.sub("", raw) for raw in self.raw]
         for text in texts:
             if '"' not in text and "<" not in text:
                 continue
-            plain = _UNSEEN.sub("", _MATCH_PREFIX.sub("", text))
+            plain = _INVISIBLE.sub("", _MATCH_PREFIX.sub("", text))
             if any(raw in plain for raw in written):
                 return True
         return False
@@ -114,12 +114,12 @@ def describe_tools(tools: Sequence[JsonObject]) -> str:
     functions = [tool["function"] for tool in tools]
     if not functions:
         return ""
-    return _HOW.format(example=_example(functions[0])) + "\n".join(map(_described, functions))
+    return _HOW.format(example=_example(functions[0])) + "\n".join(map(_describe_function, functions))
 
 
 def call_as_text(message: Message) -> Message:
     """Return a reply with its calls appended to its text."""
-    blocks = [f"<tool_call>\n{_written(call)}\n</tool_call>" for call in message.tool_calls]
+    blocks = [f"<tool_call>\n{_call_json(call)}\n</tool_call>" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text.rstrip(), *blocks)))
     return replace(message, content=text, tool_calls=())
 
@@ -186,7 +186,9 @@ class _Reader:
     def misplaced_calls(self) -> FoundCalls | None:
         if self.last_calls() is not None or not self._passed_over or self._failures >= _MAX_FAILURES:
             return None
-        calls = (replace(call, id=f"text_{at}") for at, (call, _) in enumerate(self._passed_over, start=1))
+        calls = (
+            replace(call, id=f"text_{number}") for number, (call, _) in enumerate(self._passed_over, start=1)
+        )
         return FoundCalls(len(self.text), tuple(calls), tuple(raw for _, raw in self._passed_over))
 
     def _line_end(self, position: int) -> int:
@@ -318,7 +320,7 @@ def _value_of(text: str, schema: Json) -> Json:
         return text
 
 
-def _written(call: ToolCall) -> str:
+def _call_json(call: ToolCall) -> str:
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -332,7 +334,7 @@ def _example(function: JsonObject) -> str:
     return json.dumps({"name": function["name"], "arguments": dict.fromkeys(named, "…")}, ensure_ascii=False)
 
 
-def _described(function: JsonObject) -> str:
+def _describe_function(function: JsonObject) -> str:
     said = function.get("description") or ""
     lines = [f"- {function['name']}{f': {said}' if said else ''}"]
     return "\n".join([*lines, *_parameter_lines(*_parameters(function))])

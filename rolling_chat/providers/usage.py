@@ -52,9 +52,9 @@ def with_cost(usage: Usage, info: ModelInfo | None, ttl: CacheTtl = "5m") -> Usa
         return usage
     read = prices.input if prices.cache_read is None else prices.cache_read
     write = prices.write(ttl) or 0.0
-    fresh = max(0, usage.input_tokens - usage.cached_read_tokens - usage.cached_write_tokens)
+    uncached = max(0, usage.input_tokens - usage.cached_read_tokens - usage.cached_write_tokens)
     cost = (
-        fresh * prices.input
+        uncached * prices.input
         + usage.cached_read_tokens * read
         + usage.cached_write_tokens * write
         + usage.output_tokens * prices.output

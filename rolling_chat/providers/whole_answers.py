@@ -49,13 +49,13 @@ def clean_line(line: bytes) -> bytes:
     except (ValueError, RecursionError):
         return line
     cleaned = _cleaned(value)
-    if _same(cleaned, value):
+    if _is_same(cleaned, value):
         return line
     end = line[len(line.rstrip(b"\r\n")) :]
     return prefix + b" " * bool(prefix) + json.dumps(cleaned).encode() + end
 
 
-def _same(one: Json, other: Json) -> bool:
+def _is_same(one: Json, other: Json) -> bool:
     """Compare by representation, because NaN does not equal itself and 1.0 equals 1."""
     return repr(one) == repr(other)
 
@@ -105,10 +105,10 @@ def _error(answer: dict[str, Any]) -> dict[str, Any] | None:
     """Return the error in an answer with a successful status, if any."""
     if "choices" in answer or "content" in answer:
         return None
-    said = answer.get("error") or answer.get("detail") or answer.get("message")
-    if isinstance(said, dict):
-        return said
-    return {"type": "error", "message": said} if isinstance(said, str) else None
+    message = answer.get("error") or answer.get("detail") or answer.get("message")
+    if isinstance(message, dict):
+        return message
+    return {"type": "error", "message": message} if isinstance(message, str) else None
 
 
 def _is_gemini(value: Any) -> bool:
@@ -144,7 +144,7 @@ def _anthropic_events(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     usage = answer.get("usage") or dict(_NOTHING)
     yield {"type": "message_start", "message": {**answer, "content": [], "usage": usage}}
     for index, block in enumerate(block for block in answer["content"] if isinstance(block, dict)):
-        yield {"type": "content_block_start", "index": index, "content_block": _emptied(block)}
+        yield {"type": "content_block_start", "index": index, "content_block": _without_content(block)}
         for delta in _anthropic_deltas(block):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
@@ -153,7 +153,7 @@ def _anthropic_events(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _emptied(block: dict[str, Any]) -> dict[str, Any]:
+def _without_content(block: dict[str, Any]) -> dict[str, Any]:
     match block.get("type"):
         case "text":
             return {**block, "text": ""}

@@ -64,13 +64,13 @@ THINKING_BLOCKS = "thinking_blocks"
 SIGNATURES = "signatures"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # OpenAI refuses longer ids, which are common with other providers
-_LONGEST_ID = 40
+_MAX_ID_CHARS = 40
 _NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
 # OpenAI's rule, with Gemini's rule for the first character
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
-_remembered_limit = 4096
+_MAX_REMEMBERED = 4096
 
 
 def made_by(model: str) -> MadeBy:
@@ -87,7 +87,7 @@ def for_model(messages: Sequence[Message], model: str, *, pictures: bool = True)
     the same object at every call for the same message and model, so that cached counts stay valid.
     """
     return tuple(
-        _remembered.get(message, model, pictures=pictures)
+        _copy_cache.get(message, model, pictures=pictures)
         if message.extras or (not pictures and has_pictures(message))
         else message
         for message in messages
@@ -114,7 +114,7 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
         mark_messages(
             wire,
             stable_system_chars=request.stable_system_chars,
-            previous=_place_of(entries, request.previous_length - 1),
+            previous=_wire_index(entries, request.previous_length - 1),
             ttl=request.cache_ttl,
         )
     return wire
@@ -134,20 +134,20 @@ class _Entry:
     """A message being converted, and its index in the request; -1 for an added one."""
 
     message: Message
-    place: int = -1
+    index: int = -1
 
 
 def _entries(messages: Sequence[Message]) -> list[_Entry]:
     """Join all system messages into one at the front, and add an opening user message if needed."""
-    system = [(place, message) for place, message in enumerate(messages) if message.role == "system"]
-    rest = [_Entry(message, place) for place, message in enumerate(messages) if message.role != "system"]
+    system = [(index, message) for index, message in enumerate(messages) if message.role == "system"]
+    rest = [_Entry(message, index) for index, message in enumerate(messages) if message.role != "system"]
     opening: list[_Entry] = []
     if system:
-        place, first = system[0]
+        index, first = system[0]
         text = "\n\n".join(message.text for _place, message in system if message.text)
         if text:
             joined = first if first.content == text else replace(first, content=text)
-            opening.append(_Entry(joined, place))
+            opening.append(_Entry(joined, index))
     if not rest or rest[0].message.role != "user":
         opening.append(_Entry(Message("user", OPENING_PLACEHOLDER)))
     return [*opening, *rest]
@@ -166,16 +166,16 @@ def _as_text(entries: Iterable[_Entry], tools: str) -> Iterator[_Entry]:
             results.append(entry)
             continue
         if results:
-            yield _Entry(results_as_text([one.message for one in results]), results[-1].place)
+            yield _Entry(results_as_text([one.message for one in results]), results[-1].index)
             results = []
             if message.role == "user":
                 yield _Entry(Message("assistant", _BRIDGE))
         if message.role == "system":
             text = "\n\n".join(filter(None, (message.text, tools)))
             message = replace(message, content=text)
-        yield _Entry(call_as_text(message) if message.tool_calls else message, entry.place)
+        yield _Entry(call_as_text(message) if message.tool_calls else message, entry.index)
     if results:
-        yield _Entry(results_as_text([one.message for one in results]), results[-1].place)
+        yield _Entry(results_as_text([one.message for one in results]), results[-1].index)
 
 
 def _pictures_apart(entries: Iterable[_Entry]) -> Iterator[_Entry]:
@@ -185,7 +185,7 @@ def _pictures_apart(entries: Iterable[_Entry]) -> Iterator[_Entry]:
         message = entry.message
         if message.role == "tool" and has_pictures(message):
             pictures += [part for part in parts_of(message) if is_picture(part)]
-            yield _Entry(replace(message, content=message.text), entry.place)
+            yield _Entry(replace(message, content=message.text), entry.index)
             continue
         if message.role != "tool":
             yield from _pictures_below(pictures)
@@ -233,10 +233,10 @@ def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
 
 def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], family: WireFamily) -> Message:
     """Return a result with the sent id of the waiting call with its id, or else of the first waiting call."""
-    wanted = message.tool_call_id or ""
-    match = next((pair for pair in waiting if pair[0] == wanted), waiting[0] if waiting else None)
+    call_id = message.tool_call_id or ""
+    match = next((pair for pair in waiting if pair[0] == call_id), waiting[0] if waiting else None)
     if match is None:
-        sent = wanted or _unused_id(wanted, used, family)
+        sent = call_id or _unused_id(call_id, used, family)
     else:
         waiting.remove(match)
         sent = match[1]
@@ -244,7 +244,7 @@ def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], fa
 
 
 def _unused_id(id: str, used: set[str], family: WireFamily) -> str:
-    candidate = id if id and _is_taken_by(family, id) else _derived_id(id, family)
+    candidate = id if id and _is_accepted_by(family, id) else _derived_id(id, family)
     attempt = 0
     while candidate in used:
         attempt += 1
@@ -253,14 +253,14 @@ def _unused_id(id: str, used: set[str], family: WireFamily) -> str:
     return candidate
 
 
-def _is_taken_by(family: WireFamily, id: str) -> bool:
+def _is_accepted_by(family: WireFamily, id: str) -> bool:
     match family.call_ids:
         case "nine":
             return _NINE_ID.fullmatch(id) is not None
         case "plain":
             return _PLAIN_ID.fullmatch(id) is not None
         case "any":
-            return len(id) <= _LONGEST_ID
+            return len(id) <= _MAX_ID_CHARS
 
 
 def _derived_id(seed: str, family: WireFamily) -> str:
@@ -269,7 +269,7 @@ def _derived_id(seed: str, family: WireFamily) -> str:
 
 
 def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
-    content = _filled(message)
+    content = _content_or_placeholder(message)
     calls = tuple(_sendable(call) for call in message.tool_calls)
     name = None if message.name is None else _sendable_name(message.name)
     data = replace(message, content=content, tool_calls=calls, name=name).to_dict(with_extras=False)
@@ -285,16 +285,16 @@ def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
 
 def _put_signatures(data: dict[str, Json], signatures: JsonObject) -> None:
     """Put Gemini's signatures where litellm expects them: on the calls, and on the message."""
-    for place, signature in (signatures.get("calls") or {}).items():
+    for index, signature in (signatures.get("calls") or {}).items():
         calls = data.get("tool_calls") or []
-        if str(place).isdigit() and int(place) < len(calls):
-            calls[int(place)]["provider_specific_fields"] = dict(signature)
+        if str(index).isdigit() and int(index) < len(calls):
+            calls[int(index)]["provider_specific_fields"] = dict(signature)
     texts = [entry["thought_signature"] for entry in signatures.get("texts") or ()]
     if texts:
         data["provider_specific_fields"] = {"thought_signatures": texts}
 
 
-def _filled(message: Message) -> Content:
+def _content_or_placeholder(message: Message) -> Content:
     """Return the content, or a placeholder if it is empty, because providers refuse empty messages."""
     placeholder = "" if message.tool_calls else _EMPTY.get(message.role, "")
     if isinstance(message.content, str):
@@ -328,7 +328,7 @@ def _sendable_name(name: str) -> str:
     return plain if _PLAIN_NAME.fullmatch(plain) else f"_{plain[1:]}"
 
 
-@functools.lru_cache(maxsize=_remembered_limit)
+@functools.lru_cache(maxsize=_MAX_REMEMBERED)
 def _json_object(arguments: str) -> str:
     """Return `arguments` if they are a JSON object that can be sent, or else an object that contains them."""
     if not arguments.strip():
@@ -345,14 +345,14 @@ def _json_object(arguments: str) -> str:
     return text if normalize_text(written) is written else normalize_text(written)
 
 
-def _place_of(entries: Sequence[_Entry], place: int) -> int | None:
-    """Return the wire index of the message at index `place` in the request."""
-    if place < 0:
+def _wire_index(entries: Sequence[_Entry], request_index: int) -> int | None:
+    """Return the wire index of the message at `request_index` in the request."""
+    if request_index < 0:
         return None
-    return next((index for index, entry in enumerate(entries) if entry.place == place), None)
+    return next((index for index, entry in enumerate(entries) if entry.index == request_index), None)
 
 
-class _Remembered:
+class _CopyCache:
     """A cache of changed copies, by message and model, evicting the oldest.
 
     It keeps a reference to each message, so that another object cannot get the same identity."""
@@ -370,12 +370,12 @@ class _Remembered:
         copy = copy if pictures else without_pictures(copy, _NOT_SENT)
         if copy is not message:
             self._copies[key] = (message, copy)
-            if len(self._copies) > _remembered_limit:
+            if len(self._copies) > _MAX_REMEMBERED:
                 self._copies.popitem(last=False)
         return copy
 
 
-_remembered = _Remembered()
+_copy_cache = _CopyCache()
 
 
 def _visible(message: Message, model: str) -> Message:
@@ -383,13 +383,13 @@ def _visible(message: Message, model: str) -> Message:
     family = find_family(model)
     kept: dict[str, Json] = {}
     if message.role == "assistant":
-        own = message.made_by is not None and message.made_by.model == model
-        same_family = message.made_by is not None and find_family(message.made_by.model) is family
-        if family.reasoning_back and same_family and isinstance(extras.get(REASONING), str):
+        is_own = message.made_by is not None and message.made_by.model == model
+        is_same_family = message.made_by is not None and find_family(message.made_by.model) is family
+        if family.reasoning_back and is_same_family and isinstance(extras.get(REASONING), str):
             kept[REASONING] = extras[REASONING]
-        if family.thinking_blocks and own and extras.get(THINKING_BLOCKS):
+        if family.thinking_blocks and is_own and extras.get(THINKING_BLOCKS):
             kept[THINKING_BLOCKS] = extras[THINKING_BLOCKS]
-        if family.signatures and own and isinstance(extras.get(SIGNATURES), Mapping):
+        if family.signatures and is_own and isinstance(extras.get(SIGNATURES), Mapping):
             kept[SIGNATURES] = extras[SIGNATURES]
     elif is_same_turn(message):
         kept[TURN] = SAME_TURN  # used by the pipeline

@@ -64,29 +64,29 @@ class Recognizer:
         prefix = hashlib.sha256(seed.encode()).digest()
         prefixes = [prefix.hex()[:32]]
         messages: list[Message] = []
-        for said in conversation:
-            digest = _digest(said)
-            is_system = not messages and normalize_role(said) == "system"
-            messages.append(self._message(digest, said))
+        for message in conversation:
+            digest = _digest(message)
+            is_system = not messages and normalize_role(message) == "system"
+            messages.append(self._message(digest, message))
             prefix = hashlib.sha256(prefix + (b"system" if is_system else digest)).digest()
             prefixes.append(prefix.hex()[:32])
         return Branch(tuple(messages), tuple(prefixes))
 
-    def _message(self, digest: bytes, said: JsonObject) -> Message:
+    def _message(self, digest: bytes, data: JsonObject) -> Message:
         with self._lock:
             known = self._known.get(digest)
             if known is not None:
                 self._known.move_to_end(digest)
                 return known
-        message = Message.from_dict(said)
+        message = Message.from_dict(data)
         with self._lock:
             if digest in self._known:  # another thread was faster
                 return self._known[digest]
             self._known[digest] = message
             self._size += size_of(message)
             while self._size > self._limit and len(self._known) > 1:
-                _, gone = self._known.popitem(last=False)
-                self._size -= size_of(gone)
+                _, evicted = self._known.popitem(last=False)
+                self._size -= size_of(evicted)
         return message
 
 

@@ -19,7 +19,7 @@ class PlanMemory:
     """
 
     def __init__(self, plans: int = 10_000, warm: int = 64_000_000) -> None:
-        self._most, self._most_warm = plans, warm
+        self._max_plans, self._max_warmth = plans, warm
         self._plans: OrderedDict[str, ContextPlan] = OrderedDict()
         self._warm: OrderedDict[str, int] = OrderedDict()
         self._warmth = 0
@@ -38,23 +38,23 @@ class PlanMemory:
         with self._lock:
             self._put(prefix, replace(plan, sent=None))
             if after != prefix:
-                self._cool(after)
+                self._drop_index(after)
 
     def _put(self, prefix: str, plan: ContextPlan) -> None:
-        self._cool(prefix)
+        self._drop_index(prefix)
         self._plans[prefix] = plan
         self._plans.move_to_end(prefix)
         if plan.index is not None:
             self._warm[prefix] = sum(size_of(item.message) for item in plan.index.items)
             self._warmth += self._warm[prefix]
-        while len(self._plans) > self._most:
+        while len(self._plans) > self._max_plans:
             oldest = next(iter(self._plans))
-            self._cool(oldest)
+            self._drop_index(oldest)
             del self._plans[oldest]
-        while self._warmth > self._most_warm:
-            self._cool(next(iter(self._warm)))
+        while self._warmth > self._max_warmth:
+            self._drop_index(next(iter(self._warm)))
 
-    def _cool(self, prefix: str) -> None:
+    def _drop_index(self, prefix: str) -> None:
         """Drop a plan's index, which references messages; its decisions stay."""
         warmth = self._warm.pop(prefix, None)
         if warmth is not None:

@@ -49,7 +49,7 @@ class InputFile:
     error: str = ""
 
     @classmethod
-    def at(cls, path: Path, *, pipes: bool) -> InputFile:
+    def first_part(cls, path: Path, *, pipes: bool) -> InputFile:
         """Inspect a path; without `pipes` it must be a regular file, so that reading never blocks."""
         try:
             status = path.stat()
@@ -58,8 +58,8 @@ class InputFile:
         is_regular = stat.S_ISREG(status.st_mode)
         if is_regular or pipes:
             return cls(path, status.st_size if is_regular else 0, status.st_mtime_ns, is_regular)
-        odd = f"{name_of(path)} is no regular file: it was left out"
-        return cls(path, is_folder=stat.S_ISDIR(status.st_mode), error=odd)
+        problem = f"{name_of(path)} is no regular file: it was left out"
+        return cls(path, is_folder=stat.S_ISDIR(status.st_mode), error=problem)
 
     @property
     def is_small(self) -> bool:
@@ -166,17 +166,17 @@ class Inputs:
                 continue
             is_full = len(group) >= _UNIT_FILES or sum(one.size for one in group) + file.size > _UNIT_BYTES
             if group and (is_full or not file.is_small):
-                yield _together(first, group)
+                yield _group_unit(first, group)
                 group = []
             if not file.is_small:
-                at = since[1] if index == since[0] else 0
-                yield from (unit for unit in _parts(index, file) if unit.start[1] >= at)
+                first_part = since[1] if index == since[0] else 0
+                yield from (unit for unit in _file_units(index, file) if unit.start[1] >= first_part)
                 continue
             if not group:
                 first = index
             group.append(file)
         if group:
-            yield _together(first, group)
+            yield _group_unit(first, group)
 
     def _files_of(self, name: str) -> Iterator[InputFile]:
         path = STDIN if name == "-" else Path(name)
@@ -186,14 +186,14 @@ class Inputs:
             yield InputFile(path, error=str(cannot_read(path, error)))
             return
         if is_folder:
-            found = self._below(path)
+            found = self._files_below(path)
             first = next(found, None)
             if first is None:
                 raise TranscriptError(f"there is no transcript below {name_of(path)}")
             yield first
             yield from found
         elif is_there:
-            yield InputFile.at(path, pipes=True)
+            yield InputFile.first_part(path, pipes=True)
         elif glob.has_magic(name):
             named = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - the name may be absolute
             for one in named:
@@ -203,7 +203,7 @@ class Inputs:
         else:
             raise TranscriptError(f"there is no file {name_of(path)}")
 
-    def _below(self, folder: Path) -> Iterator[InputFile]:
+    def _files_below(self, folder: Path) -> Iterator[InputFile]:
         """Find the files below a folder. Links to folders are not followed, because they may form a loop."""
         try:
             with os.scandir(folder) as entries:
@@ -215,12 +215,12 @@ class Inputs:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._below(Path(entry.path))
+                yield from self._files_below(Path(entry.path))
             elif entry.name.lower().endswith(SUFFIXES):
                 yield from self._file(Path(entry.path))
 
     def _file(self, path: Path) -> Iterator[InputFile]:
-        file = InputFile.at(path, pipes=False)
+        file = InputFile.first_part(path, pipes=False)
         if not file.is_folder and not (self.without and os.path.realpath(path) in self.without):
             yield file
 
@@ -235,43 +235,43 @@ class Fingerprint:
     is_regular: bool = True
 
 
-def _together(first: int, files: Iterable[InputFile]) -> Unit:
+def _group_unit(first: int, files: Iterable[InputFile]) -> Unit:
     group = tuple(files)
     return Unit((first, 0), sum(file.size for file in group), group)
 
 
-def _parts(index: int, file: InputFile) -> Iterator[Unit]:
+def _file_units(index: int, file: InputFile) -> Iterator[Unit]:
     """Split one file into units: by lines or rows, or as a whole if it is a single value."""
     try:
         with file.path.open("rb") as raw:
             if not raw.peek(len(PARQUET)).startswith(PARQUET):
-                yield from _line_parts(index, file, TranscriptFile.open(file.path, raw))
+                yield from _line_units(index, file, TranscriptFile.open(file.path, raw))
                 return
-        yield from _row_parts(index, file)
+        yield from _row_units(index, file)
     except READ_ERRORS as error:
         yield Unit((index, 0), file.size, (file,), b"", error=str(cannot_read(file.path, error)))
     except TranscriptError as error:
         yield Unit((index, 0), file.size, (file,), b"", error=str(error))
 
 
-def _line_parts(index: int, file: InputFile, lines: TranscriptFile) -> Iterator[Unit]:
+def _line_units(index: int, file: InputFile, lines: TranscriptFile) -> Iterator[Unit]:
     first, has_lines = lines.first_lines()
     if not has_lines:
         whole = None if file.is_regular else lines.rest(first)
         yield Unit((index, 0), file.size, (file,), whole, is_whole=True)
         return
-    for at, (before, data) in enumerate(lines.chunks(first, _UNIT_BYTES)):
-        yield _part((index, at), file, before, data)
+    for first_part, (before, data) in enumerate(lines.chunks(first, _UNIT_BYTES)):
+        yield _part_unit((index, first_part), file, before, data)
 
 
-def _row_parts(index: int, file: InputFile) -> Iterator[Unit]:
+def _row_units(index: int, file: InputFile) -> Iterator[Unit]:
     if not file.is_regular:
         raise TranscriptError(f"{name_of(file.path)} is Parquet, which cannot be read from a pipe")
-    for at, (before, data) in enumerate(parquet_batches(file.path)):
-        yield _part((index, at), file, before, data, is_parquet=True)
+    for first_part, (before, data) in enumerate(parquet_batches(file.path)):
+        yield _part_unit((index, first_part), file, before, data, is_parquet=True)
 
 
-def _part(
+def _part_unit(
     start: tuple[int, int],
     file: InputFile,
     before: int,

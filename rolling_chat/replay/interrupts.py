@@ -14,11 +14,11 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if interrupts:
         signal.raise_signal(signal.SIGINT)

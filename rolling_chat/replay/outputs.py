@@ -74,7 +74,7 @@ def open_output(path: Path, size: int, *, prompts: bool) -> Output:
     return _LinesOutput(path, size, packed=name.endswith(PACKED))
 
 
-class _Appended:
+class _AppendOnlyFile:
     """An append-only file, locked for one writer."""
 
     def __init__(self, path: Path, size: int) -> None:
@@ -120,15 +120,15 @@ class _LinesOutput:
     encoding: Encoding = "lines"
 
     def __init__(self, path: Path, size: int, *, packed: bool) -> None:
-        self._file = _Appended(path, size)
+        self._file = _AppendOnlyFile(path, size)
         self.is_packed = packed
-        self._held: list[bytes] = []
+        self._packed_rows: list[bytes] = []
         self._size = 0
 
     def write(self, payload: bytes) -> None:
         self._size += len(payload)
         if self.is_packed:
-            self._held.append(payload)
+            self._packed_rows.append(payload)
         else:
             self._file.append(payload)
 
@@ -137,10 +137,10 @@ class _LinesOutput:
         return self._size >= _LINES_BYTES
 
     def checkpoint(self) -> int:
-        if self._held:
+        if self._packed_rows:
             packer = zlib.compressobj(wbits=31)  # gzip, without a time
-            self._file.append(packer.compress(b"".join(self._held)) + packer.flush())
-        self._held, self._size = [], 0
+            self._file.append(packer.compress(b"".join(self._packed_rows)) + packer.flush())
+        self._packed_rows, self._size = [], 0
         return self._file.checkpoint()
 
     def finish(self) -> None:
@@ -163,7 +163,7 @@ class _ParquetOutput:
         self._pa, self._pq = import_pyarrow()
         self._path = path
         self._unfinished = path.with_name(path.name + UNFINISHED)
-        self._file = _Appended(self._unfinished, size)
+        self._file = _AppendOnlyFile(self._unfinished, size)
         self._schema = row_schema(prompts=prompts)
         self._group_rows = _GROUP_PROMPTS if prompts else _GROUP_ROWS
         self._tables: list[Any] = []
@@ -215,19 +215,19 @@ class _ParquetOutput:
 
     def _row_groups(self) -> Iterator[Any]:
         """Read the rows back, in tables of a fixed number of rows."""
-        held: list[Any] = []
+        batches: list[Any] = []
         rows = 0
         with self._unfinished.open("rb") as file:
             while file.tell() < self._file.size:
                 for batch in self._pa.ipc.open_stream(file):
-                    held.append(batch)
+                    batches.append(batch)
                     rows += batch.num_rows
                     while rows >= self._group_rows:
-                        table = self._pa.Table.from_batches(held, self._schema).combine_chunks()
+                        table = self._pa.Table.from_batches(batches, self._schema).combine_chunks()
                         yield table.slice(0, self._group_rows)
-                        held = table.slice(self._group_rows).to_batches()
+                        batches = table.slice(self._group_rows).to_batches()
                         rows -= self._group_rows
-        yield self._pa.Table.from_batches(held, self._schema).combine_chunks()
+        yield self._pa.Table.from_batches(batches, self._schema).combine_chunks()
 
 
 def row_schema(*, prompts: bool = False) -> Any:

@@ -57,7 +57,7 @@ def parquet_batches(path: Path) -> Iterator[tuple[int, bytes | TranscriptError]]
                 shown = ", ".join(one_line(name, 30) for name in names[:8])
                 raise TranscriptError(f"{name_of(path)} has no column of messages: there are {shown}")
             columns = [name for name in _COLUMNS if name in names]
-            rows = _rows_of_a_batch(file.metadata)
+            rows = _batch_rows(file.metadata)
             for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
                 sink = io.BytesIO()
                 with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -91,7 +91,7 @@ def row_value(row: Mapping[str, Any], where: str) -> JsonObject:
             except ValueError as error:
                 raise TranscriptError(f"{where}: {name} is no JSON: {one_line(str(error), 120)}") from error
         elif given is not None:
-            value[name] = [_without_nulls(item, outermost=name == "messages") for item in _listed(given)]
+            value[name] = [_without_nulls(item, outermost=name == "messages") for item in _as_list(given)]
     return value
 
 
@@ -105,7 +105,7 @@ def import_pyarrow() -> tuple[Any, Any]:
     return pa, pq
 
 
-def _listed(value: Json) -> list[Any]:
+def _as_list(value: Json) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -122,7 +122,7 @@ def _without_nulls(value: Any, *, outermost: bool = False) -> Any:
     }
 
 
-def _rows_of_a_batch(metadata: Any) -> int:
+def _batch_rows(metadata: Any) -> int:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     size: int = sum(group.total_byte_size for group in groups)
     rows: int = _BATCH_BYTES * metadata.num_rows // max(size, 1)

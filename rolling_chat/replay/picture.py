@@ -180,16 +180,16 @@ def _columns(samples: Sequence[Sample]) -> list[Sample]:
     return columns
 
 
-def _x(place: int, columns: int) -> float:
-    return round(_LEFT + place * _PLOT_WIDTH / max(columns, 1), 2)
+def _x(index: int, columns: int) -> float:
+    return round(_LEFT + index * _PLOT_WIDTH / max(columns, 1), 2)
 
 
 def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
     """Yield one filled outline per category: along its upper edge, and back along its lower edge."""
     below = [0] * len(columns)
-    for place, category in enumerate(CATEGORIES):
+    for index, category in enumerate(CATEGORIES):
         above = [
-            low if column.refused else low + column.tokens[place]
+            low if column.refused else low + column.tokens[index]
             for low, column in zip(below, columns, strict=True)
         ]
         if above != below:
@@ -203,39 +203,39 @@ def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
 def _edge(heights: Sequence[int], scale: _Scale) -> Iterator[tuple[float, float]]:
     """Yield the corners of a step line; equal neighbors have no corner between them."""
     last = len(heights) - 1
-    for place, tokens in enumerate(heights):
+    for index, tokens in enumerate(heights):
         y = scale.y(tokens)
-        if place == 0 or heights[place - 1] != tokens:
-            yield _x(place, len(heights)), y
-        if place == last or heights[place + 1] != tokens:
-            yield _x(place + 1, len(heights)), y
+        if index == 0 or heights[index - 1] != tokens:
+            yield _x(index, len(heights)), y
+        if index == last or heights[index + 1] != tokens:
+            yield _x(index + 1, len(heights)), y
 
 
 def _refusals(columns: Sequence[Sample]) -> Iterator[str]:
     """Yield a rectangle for each run of refused requests, wide enough to be visible."""
-    place = 0
+    index = 0
     for refused, group in groupby(columns, key=lambda column: column.refused):
-        end = place + sum(1 for _ in group)
+        end = index + sum(1 for _ in group)
         if refused:
-            x = _x(place, len(columns))
+            x = _x(index, len(columns))
             width = max(_x(end, len(columns)) - x, 1.5)
             yield (
                 f'<rect class="refused" x="{x:g}" y="{_TOP}" width="{width:.2f}" '
                 f'height="{_PLOT_HEIGHT}" opacity="{_REFUSED_OPACITY}"/>'
             )
-        place = end
+        index = end
 
 
 def _boundaries(columns: Sequence[Sample]) -> Iterator[str]:
-    places = [
-        place
-        for place in range(1, len(columns))
-        if columns[place].conversation != columns[place - 1].conversation
+    indexes = [
+        index
+        for index in range(1, len(columns))
+        if columns[index].conversation != columns[index - 1].conversation
     ]
-    if len(places) > _MAX_BOUNDARIES:
+    if len(indexes) > _MAX_BOUNDARIES:
         return
-    for place in places:
-        x = _x(place, len(columns))
+    for index in indexes:
+        x = _x(index, len(columns))
         yield (
             f'<line class="between" x1="{x:g}" y1="{_TOP}" x2="{x:g}" y2="{_FLOOR}" '
             'stroke-width="0.8" stroke-dasharray="1 3"/>'
@@ -243,11 +243,11 @@ def _boundaries(columns: Sequence[Sample]) -> Iterator[str]:
 
 
 def _trims(columns: Sequence[Sample]) -> Iterator[str]:
-    places = [place for place, column in enumerate(columns) if column.trimmed]
+    indexes = [index for index, column in enumerate(columns) if column.trimmed]
     bottom = _TOP - 3
-    for place in places:
-        x = _x(place, len(columns)) + _PLOT_WIDTH / len(columns) / 2
-        if len(places) <= _MAX_TRIANGLES:
+    for index in indexes:
+        x = _x(index, len(columns)) + _PLOT_WIDTH / len(columns) / 2
+        if len(indexes) <= _MAX_TRIANGLES:
             yield f'<path class="trim" d="M{x - 4:.1f},{bottom - 8}h8l-4,7z" stroke="none"/>'
         else:
             yield (
@@ -308,8 +308,8 @@ def _round_step(rough: float) -> int:
 def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
     """Yield the legend: visible categories, in the order of the stack from the top down, then the marks."""
     x, y = float(_LEFT), 86.0
-    for place, category in reversed(list(enumerate(CATEGORIES))):
-        most = max((sample.tokens[place] for sample in samples), default=0)
+    for index, category in reversed(list(enumerate(CATEGORIES))):
+        most = max((sample.tokens[index] for sample in samples), default=0)
         if scale.y(most) < _FLOOR - 0.5:
             name = _NAMES.get(category, category)
             yield f'<rect class="{category}" x="{x:g}" y="{y - 10:g}" width="12" height="12" rx="2"/>'

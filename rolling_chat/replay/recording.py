@@ -159,14 +159,14 @@ def _read_record(path: Path, source: Source) -> tuple[Reached, Totals] | None:
         settings, inputs = value["settings"], Fingerprint(**value["inputs"])
         reached = value["reached"]
         done = Progress(**reached["done"])
-        at = Reached(**{**reached, "unit": tuple(reached["unit"]), "done": done})
+        position = Reached(**{**reached, "unit": tuple(reached["unit"]), "done": done})
         totals = Totals.from_json(value["totals"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OutputError(
             f"{one_line(str(record))} cannot be read: remove it and {shown} to begin again"
         ) from error
     _compare(shown, settings, inputs, source)
-    return at, totals
+    return position, totals
 
 
 def _compare(shown: str, settings: Mapping[str, Json], inputs: Fingerprint, source: Source) -> None:

@@ -62,8 +62,8 @@ def replay(
     estimator = estimator_for(model or None, config.token_estimator, memo=memo)
     prefix = _Prefix(estimator.count_message, estimator.count_tools(tools))
     repairs = _Repairs()
-    for number, place in enumerate(request_points(transcript.messages), 1):
-        branch = transcript.messages[:place]
+    for number, index in enumerate(request_points(transcript.messages), 1):
+        branch = transcript.messages[:index]
         prompt: Sequence[Message] = ()
         overflow, smallest, cached = "", 0, 0
         try:
@@ -79,7 +79,7 @@ def replay(
         yield Replayed(
             transcript.id,
             number,
-            place,
+            index,
             report,
             repairs.settle(report.fates),
             prompt,

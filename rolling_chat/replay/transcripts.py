@@ -102,7 +102,7 @@ class TranscriptFile:
         self._ahead = io.BytesIO()  # data that was read ahead of the stream
         self._raw: BinaryIO | None = None
         self._size = 0
-        self._is_over = False
+        self._has_failed = False
 
     @classmethod
     def open(cls, path: Path, raw: io.BufferedReader) -> TranscriptFile:
@@ -135,7 +135,7 @@ class TranscriptFile:
             first = read_json_with_nulls(line)
         except ValueError as error:
             # not one value per line: a value that is spread over lines
-            yield from self._spread_out(line, error)
+            yield from self._multiline_value(line, error)
             return
         if is_message(first):
             yield self._transcript({"messages": list(self._messages(first))}, self._stem)
@@ -161,17 +161,17 @@ class TranscriptFile:
 
         Each chunk comes with the number of lines before it; a line that is too long is replaced by its error.
         """
-        before, lines, held = max(self._number - 1, 0), [first], len(first)
+        before, lines, size_so_far = max(self._number - 1, 0), [first], len(first)
         while line := self._next_line_or_error():
-            if isinstance(line, TranscriptError) or held >= size:
+            if isinstance(line, TranscriptError) or size_so_far >= size:
                 yield before, b"".join(lines)
-                before, lines, held = self._number - 1, [], 0
+                before, lines, size_so_far = self._number - 1, [], 0
             if isinstance(line, TranscriptError):
                 yield before, line
                 before = self._number
                 continue
             lines.append(line)
-            held += len(line)
+            size_so_far += len(line)
         yield before, b"".join(lines)
 
     def first_lines(self) -> tuple[bytes, bool]:
@@ -239,21 +239,21 @@ class TranscriptFile:
 
     def _next_line_or_error(self) -> bytes | TranscriptError:
         """Return the next line, blank or not; a read error is returned and ends the file."""
-        if self._is_over:
+        if self._has_failed:
             return b""
         try:
             return self._next_line(blank=True)
         except READ_ERRORS as error:
-            self._is_over = True
+            self._has_failed = True
             return cannot_read(self._path, error)
 
-    def _read_line(self, most: int) -> bytes:
-        line = self._ahead.readline(most)
-        if line.endswith(b"\n") or len(line) == most:
+    def _read_line(self, limit: int) -> bytes:
+        line = self._ahead.readline(limit)
+        if line.endswith(b"\n") or len(line) == limit:
             return line
-        return line + self._stream.readline(most - len(line))
+        return line + self._stream.readline(limit - len(line))
 
-    def _spread_out(self, first: bytes, broken: ValueError) -> Iterator[Entry]:
+    def _multiline_value(self, first: bytes, broken: ValueError) -> Iterator[Entry]:
         """Read the single value that the whole file contains; `first` is its first line, not a value itself.
 
         If the other lines are values of their own after all, only the first is an error.
@@ -320,12 +320,12 @@ def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1
         raise TranscriptError(_no_conversation(value, where))
     sources: list[JsonObject] = []
     repaired = 0
-    for place, message in enumerate(given):
+    for index, message in enumerate(given):
         if not isinstance(message, Mapping):
-            raise TranscriptError(f"{where}: message {place} is no object with a role")
-        sound = normalize_message(message)
-        repaired += sound is not message
-        sources.append(sound)
+            raise TranscriptError(f"{where}: message {index} is no object with a role")
+        normalized = normalize_message(message)
+        repaired += normalized is not message
+        sources.append(normalized)
     tools, title = value.get("tools"), value.get("title")
     return Transcript(
         id=name if value.get("id") in (None, "") else as_text(value["id"]),

@@ -71,7 +71,7 @@ class _Task:
 
     def fail(self, how: str) -> Chunk:
         """Handle the death of a process: repeat the rest, but leave out what kills repeatedly."""
-        at = self.done.conversations
+        index = self.done.conversations
         where = self.next or self.unit.where
         if self.is_careful and not self.next:
             self.blind += 1
@@ -79,12 +79,12 @@ class _Task:
                 self.is_over = True
                 line = f"the rest of {where} was left out: process after process was {how} at it"
                 return Chunk(self.done, problems=[Problem(line)], is_last=True)
-        elif self.is_careful and self.died_at == at:
-            self.done, self.died_at = Progress(at + 1), -1
+        elif self.is_careful and self.died_at == index:
+            self.done, self.died_at = Progress(index + 1), -1
             line = f"{where} was left out: process after process was {how} at it"
             return Chunk(self.done, problems=[Problem(line)])
         elif self.is_careful:
-            self.died_at = at
+            self.died_at = index
         self.is_careful, self.next = True, ""
         return Chunk(self.done, notes=[f"a process was {how} at {where}: it is done again"])
 
@@ -98,7 +98,7 @@ class _Worker:
         self.task: _Task | None = None
         self.is_ready = False
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        with _interrupts_held_back():
+        with _ignoring_interrupts():
             self.process.start()
         theirs.close()
 
@@ -124,7 +124,7 @@ class Workers:
         self._jobs = jobs
         self._workers: list[_Worker] = []
         self._tasks: deque[_Task] = deque()  # assigned and not yet complete, in the order of the input
-        self._again: deque[_Task] = deque()  # tasks whose process died
+        self._repeated: deque[_Task] = deque()  # tasks whose process died
         self._waiting = 0  # bytes of waiting results
         self._failed_starts = 0
 
@@ -145,9 +145,9 @@ class Workers:
         upcoming = deque(islice(tasks, self._jobs))
         while upcoming or self._tasks:
             self._start(len(upcoming) + len(self._tasks))
-            while (self._again or upcoming) and (idle := self._idle()):
-                if self._again:
-                    idle.give(self._again.popleft())
+            while (self._repeated or upcoming) and (idle := self._idle()):
+                if self._repeated:
+                    idle.give(self._repeated.popleft())
                     continue
                 task = upcoming.popleft()
                 self._tasks.append(task)
@@ -163,7 +163,7 @@ class Workers:
 
     def _idle(self) -> _Worker | None:
         """Return a process that can take a task; None if all are busy or too many results are waiting."""
-        if self._waiting > _MAX_WAITING_BYTES and not self._again:
+        if self._waiting > _MAX_WAITING_BYTES and not self._repeated:
             return None
         return next((worker for worker in self._workers if worker.is_ready and not worker.task), None)
 
@@ -171,19 +171,19 @@ class Workers:
         """Wait for results and collect them; if too many are waiting, only those that are needed next."""
         is_full = self._waiting > _MAX_WAITING_BYTES
         head = self._tasks[0] if self._tasks else None
-        listened = {
+        by_connection = {
             worker.connection: worker
             for worker in self._workers
             if not is_full or worker.task is None or worker.task is head
         }
-        for connection in wait(list(listened)):
-            worker = listened[connection]  # type: ignore[index]
+        for connection in wait(list(by_connection)):
+            worker = by_connection[connection]  # type: ignore[index]
             try:
-                self._take(worker, worker.connection.recv())
+                self._collect(worker, worker.connection.recv())
             except (EOFError, OSError):
-                self._bury(worker)
+                self._handle_death(worker)
 
-    def _take(self, worker: _Worker, chunk: Chunk | None) -> None:
+    def _collect(self, worker: _Worker, chunk: Chunk | None) -> None:
         if chunk is None:
             worker.is_ready = True
             self._failed_starts = 0
@@ -208,24 +208,24 @@ class Workers:
                 return
             self._tasks.popleft()
 
-    def _bury(self, worker: _Worker) -> None:
+    def _handle_death(self, worker: _Worker) -> None:
         """Handle the death of a process: repeat its unfinished work, and leave out what kills repeatedly."""
         self._workers.remove(worker)
         worker.process.join()
         worker.connection.close()
-        how = _how_it_ended(worker.process.exitcode)
+        how = _exit_description(worker.process.exitcode)
         if worker.task is not None:
             task = worker.task
             task.waiting.append(task.fail(how))
             if not task.is_over:
-                self._again.append(task)
+                self._repeated.append(task)
         elif not worker.is_ready:
             self._failed_starts += 1
             if self._failed_starts >= _MAX_FAILED_STARTS:
                 raise WorkersError(f"the processes for --jobs cannot be started: each was {how}")
 
 
-def _how_it_ended(code: int | None) -> str:
+def _exit_description(code: int | None) -> str:
     if code is not None and code < 0:
         with contextlib.suppress(ValueError):
             return f"ended by {signal.Signals(-code).name}"
@@ -233,7 +233,7 @@ def _how_it_ended(code: int | None) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     """Make a process that the block starts ignore Ctrl+C, which the terminal sends to all processes."""
     if sys.platform == "win32":
         yield

@@ -180,8 +180,8 @@ async def test_of_a_long_answer_what_comes_during_a_rest_is_read_without_another
                 await sleep(0)
             yield b"word "
 
-    monkeypatch.setattr(answer_limits, "_AS_IT_COMES", after)
+    monkeypatch.setattr(answer_limits, "_SECONDS_WITHOUT_PAUSE", after)
     monkeypatch.setattr("rolling_chat.providers.answer_limits.asyncio.sleep", rest)
-    pieces = [piece async for piece in answer_limits._with_rests(sent())]
+    pieces = [piece async for piece in answer_limits._with_pauses(sent())]
     assert pieces == [b"word "] * 40
-    assert rested == [answer_limits._REST] * rests
+    assert rested == [answer_limits._PAUSE_SECONDS] * rests

@@ -84,8 +84,8 @@ async def test_claude_counts_without_litellm(
     async def load() -> None:
         asked.append("litellm")
 
-    monkeypatch.setattr(provider._by_litellm, "load", load)
-    monkeypatch.setattr(native_requests, "_made_by_litellm", asked.append)
+    monkeypatch.setattr(provider._litellm_way, "load", load)
+    monkeypatch.setattr(native_requests, "_litellm_request", asked.append)
     async with AnthropicServer(key="sk-ant-right") as server:
         request = _request("anthropic/claude-sonnet-4-5", server.api_base)
         assert await provider.count_tokens(request, HANG_LIMIT) == server.counted[0].tokens

@@ -51,7 +51,7 @@ class AnthropicEvents:
             case "content_block_stop":
                 return self._stop()
             case "message_start":
-                return self._reported(_dict(event.get("message")).get("usage"))
+                return self._usage_fragment(_dict(event.get("message")).get("usage"))
             case "message_delta":
                 return self._end(event)
             case "message_stop":
@@ -108,13 +108,13 @@ class AnthropicEvents:
 
     def _end(self, event: JsonObject) -> Fragment:
         reason = _REASONS.get(_text(_dict(event.get("delta")), "stop_reason"), "stop")
-        return Fragment(finish_reason=reason, has_ended=True, usage=self._merged(event.get("usage")))
+        return Fragment(finish_reason=reason, has_ended=True, usage=self._merge_usage(event.get("usage")))
 
-    def _reported(self, usage: Json) -> Fragment | None:
-        merged = self._merged(usage)
+    def _usage_fragment(self, usage: Json) -> Fragment | None:
+        merged = self._merge_usage(usage)
         return None if merged is None else Fragment(usage=merged)
 
-    def _merged(self, usage: Json) -> Usage | None:
+    def _merge_usage(self, usage: Json) -> Usage | None:
         """Return the usage so far; a later event repeats some figures, with additions."""
         if not isinstance(usage, dict):
             return None
@@ -129,22 +129,22 @@ def _usage(reported: JsonObject) -> Usage:
     read = _sum(parts, "cache_read_input_tokens")
     written = _sum(parts, "cache_creation_input_tokens")
     output = _sum(parts, "output_tokens")
-    ran = _dict(reported.get("server_tool_use"))
+    server_tools = _dict(reported.get("server_tool_use"))
     return Usage(
         input_tokens=_sum(parts, "input_tokens") + read + written,
         output_tokens=output,
         cached_read_tokens=read,
         cached_write_tokens=written,
         reasoning_tokens=min(_thought_tokens(parts, _thought_tokens([reported], 0)), output),
-        is_sum=len(rounds) > 1 or any(_count(ran, name) for name in ran),
+        is_sum=len(rounds) > 1 or any(_count(server_tools, name) for name in server_tools),
     )
 
 
 def _thought_tokens(parts: Iterable[JsonObject], default: int) -> int:
     """Return the reasoning tokens; `default` if any part does not report them."""
     details = [_dict(part.get("output_tokens_details")) for part in parts]
-    is_said = all(one.get("thinking_tokens") is not None for one in details)
-    return _sum(details, "thinking_tokens") if is_said else default
+    is_reported = all(one.get("thinking_tokens") is not None for one in details)
+    return _sum(details, "thinking_tokens") if is_reported else default
 
 
 def _sum(parts: Iterable[JsonObject], name: str) -> int:

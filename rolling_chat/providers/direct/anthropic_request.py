@@ -22,7 +22,7 @@ _VERSION = "2023-06-01"
 _SUBSCRIPTION = "sk-ant-oat"
 _SUBSCRIPTION_BETA = "oauth-2025-04-20"
 
-_UNDERSTOOD = frozenset(
+_KNOWN_ARGUMENTS = frozenset(
     {"model", "messages", "tools", "tool_choice", "reasoning_effort", "max_tokens", "api_base", "api_key"}
 )
 _TOOL_CHOICES = ("auto", "none")
@@ -109,11 +109,11 @@ def anthropic_body(arguments: Mapping[str, Any], *, output_limit: int = 0) -> Js
 
 
 def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
-    if not arguments.keys() <= _UNDERSTOOD or not _string(arguments.get("api_key")):
+    if not arguments.keys() <= _KNOWN_ARGUMENTS or not _string(arguments.get("api_key")):
         raise _NotUnderstoodError
     name, messages = _name(arguments), list(_dicts(arguments.get("messages")))
     start = 1 if messages and messages[0].get("role") == "system" else 0
-    conversation = _merged(messages[start:])
+    conversation = _conversation(messages[start:])
     if not conversation:
         raise _NotUnderstoodError
     options = _options(arguments, name)
@@ -163,8 +163,8 @@ def _thinking(effort: Any, name: str, limit: int | None) -> dict[str, Json]:
         return {}
     if name in _BUDGETED and effort in _BUDGETS:
         thinking = {"type": "enabled", "budget_tokens": _BUDGETS[effort]}
-        least = {} if limit is not None else {"max_tokens": _BUDGETS[effort] + _ANSWER_BESIDE_BUDGET}
-        return {"thinking": thinking, **least}
+        extra = {} if limit is not None else {"max_tokens": _BUDGETS[effort] + _ANSWER_BESIDE_BUDGET}
+        return {"thinking": thinking, **extra}
     if name not in _ADAPTIVE or effort not in _EFFORTS:
         raise _NotUnderstoodError
     if effort == "xhigh" and name in _ADAPTIVE_BELOW_XHIGH:
@@ -194,7 +194,7 @@ def _tool(tool: JsonObject) -> JsonObject:
     converted = {"name": name, "input_schema": _schema(function.get("parameters")), "type": "custom"}
     if description is not None:
         converted["description"] = description
-    return _marked(converted, tool)
+    return _with_cache_mark(converted, tool)
 
 
 def _schema(parameters: Any) -> JsonObject:
@@ -219,7 +219,7 @@ def _system(message: JsonObject) -> Iterator[JsonObject]:
             yield _text(part)
 
 
-def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
+def _conversation(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the conversation with consecutive messages of one role merged; results belong to the user."""
     merged: list[JsonObject] = []
     for is_assistant, run in groupby(messages, lambda message: message.get("role") == "assistant"):
@@ -228,11 +228,14 @@ def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
         if content:
             merged.append({"role": "assistant" if is_assistant else "user", "content": content})
     if merged and merged[-1]["role"] == "assistant":
-        merged[-1] = {**merged[-1], "content": [_stripped(block) for block in merged[-1]["content"]]}
+        merged[-1] = {
+            **merged[-1],
+            "content": [_without_trailing_space(block) for block in merged[-1]["content"]],
+        }
     return merged
 
 
-def _stripped(block: JsonObject) -> JsonObject:
+def _without_trailing_space(block: JsonObject) -> JsonObject:
     """Return a block of the last reply without trailing white space, which Anthropic refuses there."""
     return {**block, "text": block["text"].rstrip()} if block["type"] == "text" else block
 
@@ -267,7 +270,7 @@ def _result(message: JsonObject) -> JsonObject:
             _picture(part) if part.get("type") == "image_url" else _text(part) for part in _parts(content)
         ]
     called = _id(message.get("tool_call_id"))
-    return _marked({"type": "tool_result", "tool_use_id": called, "content": content}, message)
+    return _with_cache_mark({"type": "tool_result", "tool_use_id": called, "content": content}, message)
 
 
 def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -276,7 +279,7 @@ def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for message in messages:
         _allow(message, "role", "content", "name", "tool_calls", "thinking_blocks", "reasoning_content")
         yield from filter(_is_signed, _dicts(message.get("thinking_blocks", ())))
-        yield from _said(message.get("content"))
+        yield from _reply_blocks(message.get("content"))
         for call in map(_call, _dicts(message.get("tool_calls", ()))):
             if call["id"] not in ids:
                 ids.add(call["id"])
@@ -295,7 +298,7 @@ def _is_signed(block: JsonObject) -> bool:
             raise _NotUnderstoodError
 
 
-def _said(content: Any) -> Iterator[JsonObject]:
+def _reply_blocks(content: Any) -> Iterator[JsonObject]:
     if isinstance(content, str):
         yield {"type": "text", "text": content if content.strip() else _EMPTY_TEXT}
     elif content is not None:
@@ -332,7 +335,7 @@ def _text(part: JsonObject, *, blank: str = "") -> JsonObject:
     text = _string(part.get("text"))
     if part.get("type") != "text":
         raise _NotUnderstoodError
-    return _marked({"type": "text", "text": text if text.strip() or not blank else blank}, part)
+    return _with_cache_mark({"type": "text", "text": text if text.strip() or not blank else blank}, part)
 
 
 def _picture(part: JsonObject) -> JsonObject:
@@ -344,15 +347,15 @@ def _picture(part: JsonObject) -> JsonObject:
         picture = picture.get("url")
     address = _string(picture)
     if address.startswith("https://"):
-        return _marked({"type": "image", "source": {"type": "url", "url": address}}, part)
+        return _with_cache_mark({"type": "image", "source": {"type": "url", "url": address}}, part)
     head, found, data = address.partition(";base64,")
     if not found or not _PICTURE.fullmatch(head) or ";" in data or "data:" in data:
         raise _NotUnderstoodError  # litellm fetches other addresses, and refuses the rest
     source = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
-    return _marked({"type": "image", "source": source}, part)
+    return _with_cache_mark({"type": "image", "source": source}, part)
 
 
-def _marked(block: dict[str, Json], original: JsonObject) -> JsonObject:
+def _with_cache_mark(block: dict[str, Json], original: JsonObject) -> JsonObject:
     """Return the block with the cache mark of its original, if any."""
     mark = original.get("cache_control")
     if mark is None:

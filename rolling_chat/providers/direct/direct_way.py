@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.providers.direct")
 
 _DONE = "[DONE]"
-_REST_SECONDS = 0.1  # to wait for the end of an answer after its last event; servers send both at once
+_END_SECONDS = 0.1  # to wait for the end of an answer after its last event; servers send both at once
 _HEADERS = {
     "accept": "text/event-stream, application/json",
     "content-type": "application/json",
@@ -78,8 +78,8 @@ class DirectWay:
         )
         async with sending as response:
             if response.status_code >= 300:
-                said = (await response.aread()).decode("utf-8", "replace")
-                raise AnswerError(said, response.status_code, headers=response.headers)
+                text = (await response.aread()).decode("utf-8", "replace")
+                raise AnswerError(text, response.status_code, headers=response.headers)
             yield Fragment()  # the server has answered
             async with contextlib.aclosing(
                 _fragments(response.aiter_raw(), _Answer(request.reader()))
@@ -153,7 +153,7 @@ async def _fragments(pieces: AsyncIterator[bytes], answer: _Answer) -> AsyncGene
             for fragment in answer.add(piece):
                 yield fragment
             if answer.is_over:
-                await _use_up(pieces)
+                await _read_to_end(pieces)
                 return
         for fragment in answer.end():
             yield fragment
@@ -163,20 +163,20 @@ async def _fragments(pieces: AsyncIterator[bytes], answer: _Answer) -> AsyncGene
         _log.info("the connection broke behind the end of an answer: %s", type(error).__name__)
 
 
-async def _use_up(pieces: AsyncIterator[bytes]) -> None:
+async def _read_to_end(pieces: AsyncIterator[bytes]) -> None:
     """Read the rest of the answer so that its connection can be reused, unless the server keeps sending."""
     with contextlib.suppress(TimeoutError, ProviderError):
-        async with asyncio.timeout(_REST_SECONDS):
+        async with asyncio.timeout(_END_SECONDS):
             async for _piece in pieces:
                 pass
 
 
 def _certificates() -> ssl.SSLContext | bool:
     """Return the certificates for verifying servers; the default ones if the named file is missing."""
-    named = os.environ.get("SSL_CERT_FILE")
-    if not named or Path(named).exists():
+    path = os.environ.get("SSL_CERT_FILE")
+    if not path or Path(path).exists():
         return True  # httpx reads the variable
-    _log.warning("there is no file %s, which SSL_CERT_FILE names", named)
+    _log.warning("there is no file %s, which SSL_CERT_FILE names", path)
     context: ssl.SSLContext = importlib.import_module("ssl").create_default_context(
         cafile=importlib.import_module("certifi").where()
     )

@@ -19,7 +19,7 @@ class OpenAIEvents:
         """Return what an event adds to the reply. Raises AnswerError for one that reports an error."""
         if event.get("error"):
             raise error_in_stream(event["error"])
-        usage = _usage(event.get("usage") or _below(event.get("x_groq"), "usage"))
+        usage = _usage(event.get("usage") or _field(event.get("x_groq"), "usage"))
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
@@ -76,7 +76,7 @@ def _count(holder: Json, name: str) -> int:
     return token_count(holder.get(name) if isinstance(holder, dict) else None)
 
 
-def _below(holder: Json, name: str) -> Json:
+def _field(holder: Json, name: str) -> Json:
     return holder.get(name) if isinstance(holder, dict) else None
 
 

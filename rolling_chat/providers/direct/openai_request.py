@@ -30,7 +30,7 @@ class _Server:
     text_only: bool = False
     needs_key: bool = True
     is_openai: bool = False
-    more: tuple[tuple[str, Json], ...] = ()
+    extra: tuple[tuple[str, Json], ...] = ()
 
 
 # the addresses are litellm's
@@ -42,7 +42,7 @@ _SERVERS: Mapping[str, _Server] = {
     "lm_studio": _Server(key="LM_STUDIO_API_KEY", needs_key=False),
     "llamafile": _Server("http://127.0.0.1:8080/v1", key="LLAMAFILE_API_KEY", needs_key=False),
     "groq": _Server("https://api.groq.com/openai/v1"),
-    "openrouter": _Server("https://openrouter.ai/api/v1", more=(("usage", {"include": True}),)),
+    "openrouter": _Server("https://openrouter.ai/api/v1", extra=(("usage", {"include": True}),)),
     "deepseek": _Server("https://api.deepseek.com/beta", text_only=True),
     "dashscope": _Server("https://dashscope.aliyuncs.com/compatible-mode/v1"),
     "zai": _Server("https://api.z.ai/api/paas/v4"),
@@ -76,13 +76,13 @@ def openai_headers(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
     key = arguments.get("api_key") or environ.get(server.key, "").strip()
     if server.needs_key and not key:
         return None
-    named = {"authorization": f"Bearer {key}" if key else ""}
+    headers = {"authorization": f"Bearer {key}" if key else ""}
     if server.is_openai:
-        named |= {
+        headers |= {
             "openai-organization": environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID") or "",
             "openai-project": environ.get("OPENAI_PROJECT_ID", ""),
         }
-    return {name: value for name, value in named.items() if value}
+    return {name: value for name, value in headers.items() if value}
 
 
 def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
@@ -106,7 +106,7 @@ def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
         "stream": True,
         "stream_options": {"include_usage": True},
         **sent,
-        **dict(server.more),
+        **dict(server.extra),
     }
 
 

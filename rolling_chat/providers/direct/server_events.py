@@ -23,16 +23,16 @@ class ServerEvents:
         if lines and not lines[-1].endswith(b"\n"):  # a \r may be half of a line end
             self._rest = lines.pop()
         for line in lines:
-            yield from self._take(line.rstrip(b"\r\n"))
+            yield from self._add_line(line.rstrip(b"\r\n"))
 
     def end(self) -> Iterator[str]:
         """Yield the data of an event that the end of the stream completes."""
         rest, self._rest = self._rest, b""
         if rest:
-            yield from self._take(rest.rstrip(b"\r"))
-        yield from self._take(b"")
+            yield from self._add_line(rest.rstrip(b"\r"))
+        yield from self._add_line(b"")
 
-    def _take(self, line: bytes) -> Iterator[str]:
+    def _add_line(self, line: bytes) -> Iterator[str]:
         if not line:
             if self._data:
                 yield b"\n".join(self._data).decode("utf-8", "replace")

@@ -44,15 +44,15 @@ def describe_attached(words: str, files: Sequence[AttachedFile]) -> str:
     return "\n\n".join(_describe(words, file) for file in files)
 
 
-def _is_in(at: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= at < end for start, end in spans)
+def _is_in(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in spans)
 
 
 def _describe(words: str, file: AttachedFile) -> str:
     if file.text is None:
         return f"{file.name} is a picture ({file.note}); this line is all that I am sent of it."
-    named = set(content_words(file.name)) | {"attached", "file", "folder"}
-    question = " ".join(word for word in content_words(words.replace("@", " ")) if word not in named)
+    file_words = set(content_words(file.name)) | {"attached", "file", "folder"}
+    question = " ".join(word for word in content_words(words.replace("@", " ")) if word not in file_words)
     lines = [line for line in file.text.splitlines() if line.strip()]
     found = best_matches(question, read_sentences(lines)) if question else []
     if found:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
-_LONGEST_SENTENCE = 400  # characters; longer lines are cut, because a minified file is one sentence
+_MAX_SENTENCE = 400  # characters; longer lines are cut, because a minified file is one sentence
 _STOP_WORDS_TEXT = """
     a about after all also am an and any are as at be because been before but by can could did do does for
     from give had has have he her him his how i if in into is it its just know let like many me mine more
@@ -26,7 +26,7 @@ class Sentence:
     """A sentence or line of the prompt, and its index."""
 
     text: str
-    place: int
+    index: int
     words: frozenset[str]
 
 
@@ -38,7 +38,7 @@ def content_words(text: str) -> list[str]:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences and lines of `text`, without empty ones, limited in length."""
     pieces = (piece.strip() for piece in _ENDS.split(text))
-    return [piece[:_LONGEST_SENTENCE] for piece in pieces if piece]
+    return [piece[:_MAX_SENTENCE] for piece in pieces if piece]
 
 
 def read_sentences(texts: Iterable[str]) -> list[Sentence]:
@@ -54,30 +54,30 @@ def read_sentences(texts: Iterable[str]) -> list[Sentence]:
 
 
 def best_matches(
-    question: str, sentences: Sequence[Sentence], most: int = 3, *, least: float = 0.5
+    question: str, sentences: Sequence[Sentence], limit: int = 3, *, min_share: float = 0.5
 ) -> list[Sentence]:
     """Return the sentences that contain enough of the question's rarer words, in the order of the prompt.
 
-    Enough is `least`, a share of the question's weight; a word weighs more if fewer sentences have it. Among
+    Enough is `min_share` of the question's weight; a word weighs more if fewer sentences have it. Among
     equals, the newer one wins, because later statements correct earlier ones.
     """
     wanted = set(content_words(question))
     if not wanted:
         return []
-    holders = Counter(word for sentence in sentences for word in sentence.words & wanted)
+    sentence_counts = Counter(word for sentence in sentences for word in sentence.words & wanted)
     # a word that occurs nowhere counts no more than one that occurs in a single sentence
-    weight = {word: math.log(1 + len(sentences) / max(1, holders[word])) for word in wanted}
+    weight = {word: math.log(1 + len(sentences) / max(1, sentence_counts[word])) for word in wanted}
     total = sum(weight.values())
     scored = [
-        (sum(weight[word] for word in sentence.words & wanted) / total, sentence.place, sentence)
+        (sum(weight[word] for word in sentence.words & wanted) / total, sentence.index, sentence)
         for sentence in sentences
         if sentence.words & wanted
     ]
-    good = sorted((entry for entry in scored if entry[0] >= least), reverse=True)[:most]
+    good = sorted((entry for entry in scored if entry[0] >= min_share), reverse=True)[:limit]
     if not good:
         return []
     near_best = [sentence for score, _place, sentence in good if score >= 0.75 * good[0][0]]
-    return sorted(near_best, key=lambda sentence: sentence.place)
+    return sorted(near_best, key=lambda sentence: sentence.index)
 
 
 def _stem(word: str) -> str:

@@ -95,8 +95,8 @@ def reply_to(
         return OfflineReply(extract_summary(marked))
     turn = [message for message in rest[turn_start + 1 :] if message.role != "user"]
     added = [message.text for message in rest[turn_start + 1 :] if message.role == "user"]
-    plainly = _AS_TEXT.sub("", asked)
-    steps = [step for text in (plainly, *added) for step in read_orders(text)]
+    request = _AS_TEXT.sub("", asked)
+    steps = [step for text in (request, *added) for step in read_orders(text)]
     if is_planning and steps:
         return OfflineReply(describe_plan(steps))
     if orders_the_plan(asked):
@@ -105,11 +105,11 @@ def reply_to(
     if may_call and orders_a_draft(asked):
         return _draft(turn, offered)
     if may_call and (calls := _next_calls(steps, turn, offered)):
-        return OfflineReply(calls=calls) if plainly == asked else OfflineReply(as_text(calls))
+        return OfflineReply(calls=calls) if request == asked else OfflineReply(as_text(calls))
     results = [message.text for message in turn if message.role == "tool"]
     if steps and results:
-        heard = [f"You said meanwhile: {text}" for text in added if not read_orders(text)]
-        return OfflineReply("\n\n".join([_report(steps, results), *heard]))
+        remarks = [f"You said meanwhile: {text}" for text in added if not read_orders(text)]
+        return OfflineReply("\n\n".join([_report(steps, results), *remarks]))
     if attached:
         return OfflineReply(describe_attached(asked, attached))
     return _answer(asked, system, rest[:turn_start], results, offered if may_call else {})
@@ -137,10 +137,10 @@ def _next_calls(
     steps: Sequence[tuple[Order, ...]], turn: Sequence[Message], offered: Mapping[str, JsonObject]
 ) -> tuple[ToolCall, ...]:
     """Return the calls of the first step that was not yet executed in this turn."""
-    taken = sum(1 for message in turn if message.tool_calls)
-    if taken >= len(steps) or (turn and turn[-1].role == "assistant"):
+    done = sum(1 for message in turn if message.tool_calls)
+    if done >= len(steps) or (turn and turn[-1].role == "assistant"):
         return ()
-    calls = (_call_for(order, offered, f"{taken}_{place}") for place, order in enumerate(steps[taken]))
+    calls = (_call_for(order, offered, f"{done}_{index}") for index, order in enumerate(steps[done]))
     return tuple(call for call in calls if call is not None)
 
 
@@ -150,7 +150,7 @@ def as_text(calls: Sequence[ToolCall]) -> str:
     return "\n".join(["I call a tool.\n", *(f"```json\n{text}\n```" for text in written)])
 
 
-def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> ToolCall | None:
+def _call_for(order: Order, offered: Mapping[str, JsonObject], suffix: str) -> ToolCall | None:
     name = next(
         (
             name
@@ -189,12 +189,12 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "move":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("to",), order.new)
-    for names, value in _further(order):
+    for names, value in _flags_and_tools(order):
         _put(arguments, properties, names, value)
-    return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
+    return ToolCall(f"call_offline_{suffix}", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _further(order: Order) -> Iterator[tuple[tuple[str, ...], Json]]:
+def _flags_and_tools(order: Order) -> Iterator[tuple[tuple[str, ...], Json]]:
     """Yield the flags of an order and the tools of a task, with their possible argument names."""
     if order.every:
         yield ("all", "end"), True
@@ -220,12 +220,14 @@ def _answer(
         return OfflineReply(f"{opening}{_NOTED}")
     sentences = [
         sentence
-        for sentence in read_sentences([system, *_told(before), *_statements(asked), *_bare(results)])
+        for sentence in read_sentences(
+            [system, *_statements_in(before), *_statements(asked), *_without_line_numbers(results)]
+        )
         if sentence.text not in _OWN_SENTENCES
     ]
     can_recall = "recall" in offered
     # a partial match is enough only if recall cannot find a better one
-    found = best_matches(question, sentences, least=_SURE if can_recall and not results else _LIKELY)
+    found = best_matches(question, sentences, min_share=_SURE if can_recall and not results else _LIKELY)
     if found:
         return OfflineReply(_as_lines([sentence.text for sentence in found]))
     if can_recall and (call := _recall(question, results, _properties(offered["recall"]))):
@@ -247,12 +249,12 @@ def _recall(question: str, results: Sequence[str], properties: Mapping[str, Json
     )
 
 
-def _bare(results: Sequence[str]) -> Iterator[str]:
+def _without_line_numbers(results: Sequence[str]) -> Iterator[str]:
     """Yield tool results without line numbers."""
     yield from (_LINE_NUMBER.sub("", result) for result in results)
 
 
-def _told(messages: Sequence[Message]) -> Iterator[str]:
+def _statements_in(messages: Sequence[Message]) -> Iterator[str]:
     """Yield the statements in the messages."""
     for message in messages:
         if message.role == "user":

@@ -86,7 +86,7 @@ _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<
 _STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
 _BACKTICKED = re.compile(r"`[^`\n]*`")
 # longer text is content, not an order
-_LONGEST_ORDER = 500
+_MAX_ORDER = 500
 _QUESTION = re.compile(
     r"\s*(?:what|where|which|who|whom|whose|when|why|how|is|are|was|were|do|does|did|can|could|has|have|had"
     r"|should|will|would|tell|find|give|show|explain|name|look up|recall|search)\b",
@@ -144,7 +144,7 @@ def read_questions(text: str) -> list[str]:
 
 
 def _steps(text: str) -> list[str]:
-    if len(text) > 4 * _LONGEST_ORDER:
+    if len(text) > 4 * _MAX_ORDER:
         return []
     hidden: list[str] = []
 
@@ -157,7 +157,7 @@ def _steps(text: str) -> list[str]:
 
 
 def _read_step(step: str) -> tuple[Order, ...]:
-    if len(step) > _LONGEST_ORDER:
+    if len(step) > _MAX_ORDER:
         return ()
     if match := _TASKING.fullmatch(step):
         prompts = (prompt.strip() for prompt in match["tasks"].split("|"))
@@ -167,29 +167,29 @@ def _read_step(step: str) -> tuple[Order, ...]:
     if match := _LISTING_TODO.fullmatch(step):
         return (Order("todo", match["items"]),)
     if match := _OUTLINING.fullmatch(step):
-        return (Order("outline", path=_bare(match["path"])),)
+        return (Order("outline", path=_unquoted(match["path"])),)
     if match := _FETCHING.fullmatch(step):
-        return (Order("fetch", _bare(match["url"]), question=match["rest"].strip(" .,!?")),)
+        return (Order("fetch", _unquoted(match["url"]), question=match["rest"].strip(" .,!?")),)
     if match := _LISTING.fullmatch(step):
-        return (Order("list", path=_bare(match["folder"] or match["named"] or ".")),)
+        return (Order("list", path=_unquoted(match["folder"] or match["named"] or ".")),)
     if match := _READING.fullmatch(step):
         lines = _LINES.search(match["rest"])
         start = int(lines["start"]) if lines else 0
         end = int(lines["end"] or lines["start"]) if lines else 0
         return tuple(
-            Order("read", _bare(path), start=start, end=end, question=match["rest"].strip(" .,!?"))
+            Order("read", _unquoted(path), start=start, end=end, question=match["rest"].strip(" .,!?"))
             for path in re.findall(_PATH, match["paths"], re.IGNORECASE)
         )
     if match := _SEARCHING.fullmatch(step):
         path = match["where"] or match["path"] or "."
         path = "." if path.lower() in {"file", "files", "folder"} else path
-        return (Order("search", _bare(match["pattern"]), path=_bare(path)),)
+        return (Order("search", _unquoted(match["pattern"]), path=_unquoted(path)),)
     return ()
 
 
 def _read_command(step: str) -> Order | None:
     if match := _RUNNING.fullmatch(step):
-        return Order("run", _bare(match["command"]), background=bool(match["background"]))
+        return Order("run", _unquoted(match["command"]), background=bool(match["background"]))
     if match := _BACKGROUND.fullmatch(step):
         return Order("output", match["id"].lower(), every=bool(match["end"]))
     return None
@@ -198,18 +198,18 @@ def _read_command(step: str) -> Order | None:
 def _read_change(step: str) -> Order | None:
     if match := _EDITING.fullmatch(step):
         every = bool(match["every"] or match["everywhere"])
-        old, new, path = (_bare(match[name]) for name in ("old", "new", "path"))
+        old, new, path = (_unquoted(match[name]) for name in ("old", "new", "path"))
         return Order("edit", old, path=path, new=new, every=every)
     if match := _WRITING.fullmatch(step):
-        return Order("write", path=_bare(match["path"]), new=_bare(match["content"]))
+        return Order("write", path=_unquoted(match["path"]), new=_unquoted(match["content"]))
     if match := _MOVING.fullmatch(step):
-        return Order("move", path=_bare(match["path"]), new=_bare(match["new"]))
+        return Order("move", path=_unquoted(match["path"]), new=_unquoted(match["new"]))
     if match := _DELETING.fullmatch(step):
-        return Order("delete", path=_bare(match["path"]))
+        return Order("delete", path=_unquoted(match["path"]))
     return None
 
 
-def _bare(text: str) -> str:
+def _unquoted(text: str) -> str:
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "`\"'":
         return text[1:-1]

@@ -8,7 +8,7 @@ OFFLINE_MODEL = "demo/offline"
 _DEFAULT_WINDOW = 8192
 _NAME = re.compile(r"(?:demo/)?offline(?:-(?P<size>[1-9]\d{0,5})(?P<kilo>k)?)?", re.IGNORECASE)
 # a smaller window has no room for a system prompt
-_SMALLEST_WINDOW = 256
+_MIN_WINDOW = 256
 
 
 def offline_window(model: str) -> int | None:
@@ -22,4 +22,4 @@ def offline_window(model: str) -> int | None:
     if not match["size"]:
         return _DEFAULT_WINDOW
     window = int(match["size"]) * (1024 if match["kilo"] else 1)
-    return window if window >= _SMALLEST_WINDOW else None
+    return window if window >= _MIN_WINDOW else None
