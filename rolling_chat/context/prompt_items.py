@@ -361,7 +361,7 @@ class Sizes:
         # `ATTACHED` holds positions of files in the whole text, which do not apply to the shortened one
         extras = {key: value for key, value in (source.extras or {}).items() if key != ATTACHED}
         shorter = replace(shorter, extras=extras or None)
-        return shorter, Fate.SHORTENED, "2", "as much of it as there is room for"
+        return shorter, Fate.SHORTENED, "2", "cut to the room that is left"
 
     def _recall(self, normalized: NormalizedMessage) -> str:
         """Return the line that says how to read a shortened message back; empty without a recall tool."""

@@ -22,7 +22,7 @@ CONTINUATION = "[goes on]"
 REPLY_OMITTED = "[the reply is no longer in this prompt]"
 EMPTY_CONTENT = "[empty message]"
 ANSWERS_NO_CALL = "a result that answers no call"
-NO_ID = "an id that is empty or stands twice"
+NO_ID = "an id that is empty or repeated"
 ODD_FIELD = "a field of the wrong type"
 
 
@@ -149,7 +149,7 @@ class Repairer:
         is_users = message.role == "user"
         if not is_users:
             repair = (
-                f"a {message.role} message where none may stand"
+                f"a {message.role} message where none is allowed"
                 if message.role
                 else "a message without a role"
             )

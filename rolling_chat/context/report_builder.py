@@ -22,9 +22,9 @@ _PACE_TURNS = 5  # turns that the pace averages: enough to smooth it, few enough
 
 _REASONS = {
     "1": "beyond the history window",
-    "2": "older than the history budget holds",
+    "2": "older than the history budget allows",
     "3c": "an older iteration of its turn",
-    SUMMARIZED: "the summary stands for it",
+    SUMMARIZED: "the summary covers it",
 }
 
 

@@ -117,7 +117,7 @@ def prompt_tokens(messages: Sequence[Message], options: SummaryOptions, memo: Co
 def require_saving(after: int, before: int) -> None:
     """Raise SummaryError if a summary of `after` tokens saves too little of `before` tokens."""
     if after > (1 - _MIN_SAVED) * before:
-        raise SummaryError("the summary would save less than a tenth of what it stands for")
+        raise SummaryError("the summary would save less than a tenth of what it replaces")
 
 
 def _keys(options: Mapping[str, Json] | None) -> dict[str, Json]:

@@ -31,7 +31,7 @@ def check_redirect(source: str, target: str) -> None:
     try:
         destination = urlsplit(urljoin(source, target))
     except ValueError as error:
-        line = f"{_shown(origin)} redirects to what is no address: not followed."
+        line = f"{_shown(origin)} redirects to an invalid address: not followed."
         raise ProviderError(ErrorKind.BAD_REQUEST, line) from error
     if _origin(origin) != _origin(destination):
         raise ProviderError(

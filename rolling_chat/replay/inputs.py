@@ -58,7 +58,7 @@ class InputFile:
         is_regular = stat.S_ISREG(status.st_mode)
         if is_regular or pipes:
             return cls(path, status.st_size if is_regular else 0, status.st_mtime_ns, is_regular)
-        problem = f"{name_of(path)} is no regular file: it was left out"
+        problem = f"{name_of(path)} is not a regular file: it was left out"
         return cls(path, is_folder=stat.S_ISDIR(status.st_mode), error=problem)
 
     @property

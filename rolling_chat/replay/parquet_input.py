@@ -55,7 +55,7 @@ def parquet_batches(path: Path) -> Iterator[tuple[int, bytes | TranscriptError]]
             names = file.schema_arrow.names
             if "messages" not in names:
                 shown = ", ".join(one_line(name, 30) for name in names[:8])
-                raise TranscriptError(f"{name_of(path)} has no column of messages: there are {shown}")
+                raise TranscriptError(f"{name_of(path)} has no column `messages`: there are {shown}")
             columns = [name for name in _COLUMNS if name in names]
             rows = _batch_rows(file.metadata)
             for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
@@ -89,7 +89,7 @@ def row_value(row: Mapping[str, Any], where: str) -> JsonObject:
             try:
                 value[name] = read_json_with_nulls(given.encode() if isinstance(given, str) else given)
             except ValueError as error:
-                raise TranscriptError(f"{where}: {name} is no JSON: {one_line(str(error), 120)}") from error
+                raise TranscriptError(f"{where}: {name} is not JSON: {one_line(str(error), 120)}") from error
         elif given is not None:
             value[name] = [_without_nulls(item, outermost=name == "messages") for item in _as_list(given)]
     return value

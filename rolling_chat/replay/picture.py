@@ -296,7 +296,7 @@ def _request_axis(requests: int) -> Iterator[str]:
         x = _LEFT + (number - 0.5) * _PLOT_WIDTH / requests
         yield f'<line class="axis" x1="{x:.1f}" y1="{_FLOOR}" x2="{x:.1f}" y2="{_FLOOR + 5}"/>'
         yield label(x, _FLOOR + 20, f"{number:,}", "soft", "middle")
-    text = "request" if requests else "no request: the transcript holds no call of a model"
+    text = "request" if requests else "no requests: the transcript contains no model call"
     yield label(_LEFT + _PLOT_WIDTH / 2, _HEIGHT - 18, text, "soft", "middle")
 
 
@@ -316,7 +316,7 @@ def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
             yield label(x + 18, y, name, "ink")
             x += 42 + 7.2 * len(name)
     trims = sum(sample.trimmed for sample in samples)
-    text = f"trim: messages left or were shortened ({trims:,})"
+    text = f"trim: messages were omitted or shortened ({trims:,})"
     yield f'<path class="trim" d="M{x + 2:g},{y - 8:g}h8l-4,7z" stroke="none"/>'
     yield label(x + 18, y, text, "ink")
     x += 42 + 6.6 * len(text)

@@ -149,7 +149,7 @@ def _read_record(path: Path, source: Source) -> tuple[Reached, Totals] | None:
         with suppress(OSError):
             if path.stat().st_size:
                 raise OutputError(
-                    f"{shown} exists, and nothing of it is left to do: remove it, or name another"
+                    f"{shown} exists and is complete: remove it, or choose another name"
                 )
         return None
     try:

@@ -216,7 +216,7 @@ class TranscriptFile:
             except ValueError as error:
                 raise self._broken(self._number, error) from error
             if not is_message(message):
-                raise TranscriptError(f"line {self._number} of {self._name} is no message with a role")
+                raise TranscriptError(f"line {self._number} of {self._name} is not a message with a role")
             yield message
 
     def _next_line(self, *, blank: bool = False) -> bytes | TranscriptError:
@@ -307,7 +307,7 @@ class TranscriptFile:
             return TranscriptError(f"line {number} of {self._name} is not UTF-8: {wrong}")
         where = f" (column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        return TranscriptError(f"line {number} of {self._name} is no JSON: {one_line(why, 120)}{where}")
+        return TranscriptError(f"line {number} of {self._name} is not JSON: {one_line(why, 120)}{where}")
 
 
 def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1.0) -> Transcript:
@@ -322,7 +322,7 @@ def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1
     repaired = 0
     for index, message in enumerate(given):
         if not isinstance(message, Mapping):
-            raise TranscriptError(f"{where}: message {index} is no object with a role")
+            raise TranscriptError(f"{where}: message {index} is not an object with a role")
         normalized = normalize_message(message)
         repaired += normalized is not message
         sources.append(normalized)
@@ -340,8 +340,8 @@ def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1
 
 def _no_conversation(value: JsonObject, where: str) -> str:
     if isinstance(value.get("role"), str):
-        return f"{where} is a message and no conversation: put all of them into one array (jq -s .)"
-    return f"{where} is no conversation: {_EXPECTED}"
+        return f"{where} is a message, not a conversation: put all messages into one array (jq -s .)"
+    return f"{where} is not a conversation: {_EXPECTED}"
 
 
 def _is_value(line: bytes) -> bool:

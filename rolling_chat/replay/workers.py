@@ -77,16 +77,16 @@ class _Task:
             self.blind += 1
             if self.blind >= _MAX_BLIND_DEATHS:
                 self.is_over = True
-                line = f"the rest of {where} was left out: process after process was {how} at it"
+                line = f"the rest of {where} was left out: every process that replayed it was {how}"
                 return Chunk(self.done, problems=[Problem(line)], is_last=True)
         elif self.is_careful and self.died_at == index:
             self.done, self.died_at = Progress(index + 1), -1
-            line = f"{where} was left out: process after process was {how} at it"
+            line = f"{where} was left out: every process that replayed it was {how}"
             return Chunk(self.done, problems=[Problem(line)])
         elif self.is_careful:
             self.died_at = index
         self.is_careful, self.next = True, ""
-        return Chunk(self.done, notes=[f"a process was {how} at {where}: it is done again"])
+        return Chunk(self.done, notes=[f"a process was {how} while replaying {where}: it is replayed again"])
 
 
 class _Worker:

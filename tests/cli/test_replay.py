@@ -150,7 +150,7 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
         (["replay", "good.json", "--output", "rows.jsonl", "--format", "table"], "ask for two things"),
         (["replay", "good.json", "--output", "rows.jsonl", "--svg", "x.svg"], "ask for two things"),
         (["replay", "good.json", "--jobs", "0"], "no whole number above 0"),
-        (["replay", "broken.jsonl"], "line 2 of broken.jsonl is no JSON"),
+        (["replay", "broken.jsonl"], "line 2 of broken.jsonl is not JSON"),
         (["replay", "good.json", "--json", "--format", "table"], "ask for two things at once"),
         (
             ["replay", "good.json", "--emit-prompts", "--format", "table"],

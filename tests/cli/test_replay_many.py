@@ -44,7 +44,7 @@ def talks(program: Program) -> Path:
 def test_many_files_are_replayed_in_order_and_the_broken_one_is_named(program: Program, talks: Path) -> None:
     ran = program("replay", "talks", *SETTINGS)
     assert ran.code == 2
-    assert ran.err.startswith("rolling-chat: line 2 of talks/b.jsonl is no JSON")
+    assert ran.err.startswith("rolling-chat: line 2 of talks/b.jsonl is not JSON")
     assert ran.err.count("\n") == 1
     rows = [json.loads(line) for line in ran.out.splitlines()]
     assert [row["conversation"] for row in rows[:3]] == ["a", "a", "c0"]
@@ -65,7 +65,7 @@ def test_the_rows_go_into_a_file_which_is_left_alone_then(program: Program, talk
     assert (talks / "rows.jsonl").read_text() == printed
     again = program("replay", "talks", *SETTINGS, "--output", "talks/rows.jsonl")
     assert again.code == 2
-    assert "talks/rows.jsonl exists, and nothing of it is left to do" in again.err
+    assert "talks/rows.jsonl exists and is complete" in again.err
 
 
 def test_the_prompts_go_into_parquet_as_json(program: Program, talks: Path) -> None:

@@ -109,10 +109,10 @@ def test_an_imported_session_has_rolling_context_on_if_new_ones_have(program: Pr
     ("content", "line"),
     [
         (b"", "is empty"),
-        (b"no json at all", "is no JSON"),
+        (b"no json at all", "is not JSON"),
         (b"\x80\x81", "is not UTF-8"),
-        (b'{"role": "user", "content": "a"}\n{"role"', "line 2 of talk is no JSON"),
-        (b"5", "is no conversation"),
+        (b'{"role": "user", "content": "a"}\n{"role"', "line 2 of talk is not JSON"),
+        (b"5", "is not a conversation"),
     ],
 )
 def test_what_cannot_be_imported_is_one_line(program: Program, content: bytes, line: str) -> None:

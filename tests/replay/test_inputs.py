@@ -58,7 +58,7 @@ def test_what_is_odd_in_a_folder_is_named_and_the_rest_is_read(tmp_path: Path) -
     (tmp_path / "f_bytes.jsonl").write_bytes(b'{"messages": []}\n"\xff"\n{"messages": []}\n')
     write_lines(tmp_path / "g_good.jsonl", {"messages": TALK})
     pipe, gone, empty, first, packed, *rest = entries_of(tmp_path)
-    assert pipe == f"{tmp_path}/a_pipe.jsonl is no regular file: it was left out"
+    assert pipe == f"{tmp_path}/a_pipe.jsonl is not a regular file: it was left out"
     assert gone == f"cannot read {tmp_path}/c_gone.jsonl: No such file or directory"
     assert "d_empty.jsonl is empty" in empty
     assert first == "e_packed"
@@ -97,7 +97,7 @@ def test_a_large_file_is_cut_between_lines_and_reads_the_same(tmp_path: Path, na
     found = entries_of(path)
     assert found[:2] == ["talks", "t1"]
     assert found[99] == "talks:100"
-    assert found[100].startswith(f"line 101 of {path} is no conversation")
+    assert found[100].startswith(f"line 101 of {path} is not a conversation")
     assert len(found) == 200
 
 

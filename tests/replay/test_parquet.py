@@ -48,14 +48,14 @@ def test_a_row_that_is_no_conversation_is_named_and_the_rest_is_read(tmp_path: P
     path = table(tmp_path / "x.parquet", messages=[good, "{oops", None, '{"role": "user"}', good])
     found = [entry.id if isinstance(entry, Transcript) else str(entry) for entry in read_entries(path)]
     assert [found[0], found[4]] == ["x:1", "x:5"]
-    assert found[1].startswith(f"row 2 of {path}: messages is no JSON: ")
-    assert found[2].startswith(f"row 3 of {path} is no conversation")
-    assert found[3].startswith(f"row 4 of {path} is no conversation")
+    assert found[1].startswith(f"row 2 of {path}: messages is not JSON: ")
+    assert found[2].startswith(f"row 3 of {path} is not a conversation")
+    assert found[3].startswith(f"row 4 of {path} is not a conversation")
 
 
 def test_another_schema_is_told(tmp_path: Path) -> None:
     path = table(tmp_path / "x.parquet", prompt=["a"], answer=["b"])
-    with pytest.raises(TranscriptError, match="has no column of messages: there are prompt, answer"):
+    with pytest.raises(TranscriptError, match="has no column `messages`: there are prompt, answer"):
         list(read_transcripts(path))
 
 

@@ -106,7 +106,7 @@ def test_a_hundred_thousand_requests_make_a_small_file() -> None:
 
 
 def test_no_request_at_all_says_so() -> None:
-    assert "no request: the transcript holds no call of a model" in texts(drawn())
+    assert "no requests: the transcript contains no model call" in texts(drawn())
 
 
 @pytest.mark.parametrize("title", ["<script>&\"'", "\x00\x1b[31m\ud800\uffff", "x" * 10_000])

@@ -189,7 +189,7 @@ def test_a_pipe_cannot_be_gone_on_with(begun: Path, inputs: Inputs) -> None:
 def test_a_file_that_is_complete_or_of_something_else_is_left_alone(tmp_path: Path, inputs: Inputs) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("mine\n")
-    assert "exists, and nothing of it is left to do: remove it, or name another" in refusal(path, inputs)
+    assert "exists and is complete: remove it, or choose another name" in refusal(path, inputs)
     assert path.read_text() == "mine\n"
 
 

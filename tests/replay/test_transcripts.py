@@ -76,7 +76,7 @@ def test_a_message_a_line_is_one_conversation(tmp_path: Path) -> None:
     assert (talk.id, list(talk.sources)) == ("talk", TALK)
     path.write_text(path.read_text() + '{"messages": []}\n')
     assert "line 3 of" in complaint(path)
-    assert "no message with a role" in complaint(path)
+    assert "not a message with a role" in complaint(path)
 
 
 def test_a_title_comes_along(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ def test_conversations_are_read_one_at_a_time(tmp_path: Path) -> None:
         ('[\n{"role": "user"},\n{"role" "user"}\n]', "line 3 of"),
         ("3", "line 1 of"),
         ('{"messages": []}\n{"massages": []}', "line 2 of"),
-        ('{"messages": null}', "is no conversation: expected an array of messages or"),
+        ('{"messages": null}', "is not a conversation: expected an array of messages or"),
         (
             '{"messages": []}\n{"role": "user", "content": "x"}\n',
-            "is a message and no conversation: put all of them into one",
+            "is a message, not a conversation: put all messages into one",
         ),
-        ('[{"role": "user"}, "hello"]', "message 1 is no object"),
+        ('[{"role": "user"}, "hello"]', "message 1 is not an object"),
         ("[" * 100_000, "nested too deep"),
-        ("just some text", "is no JSON: Expecting value (column 1)"),
+        ("just some text", "is not JSON: Expecting value (column 1)"),
     ],
 )
 def test_what_is_no_transcript_is_one_line_that_names_the_line(

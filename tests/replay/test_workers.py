@@ -44,8 +44,8 @@ def test_two_processes_make_the_rows_of_one_though_one_of_them_dies(talks: Path,
     assert b"".join(chunk.payload for chunk in two) == b"".join(chunk.payload for chunk in one)
     assert conversations(two) == [name for name in NAMES for _ in range(2)]
     [note] = [note for chunk in two for note in chunk.notes]
-    assert note.startswith("a process was ended by SIGKILL at ")
-    assert note.endswith(": it is done again")
+    assert note.startswith("a process was ended by SIGKILL while replaying ")
+    assert note.endswith(": it is replayed again")
 
 
 @pytest.mark.slow  # five processes, one after the other
@@ -54,7 +54,7 @@ def test_a_conversation_that_kills_one_process_after_the_other_is_named_and_left
     assert conversations(chunks) == [name for name in NAMES if name != "talk2" for _ in range(2)]
     [problem] = [problem.line for chunk in chunks for problem in chunk.problems]
     assert problem.startswith(f"talk2 of {talks}")
-    assert problem.endswith("was left out: process after process was ended by SIGKILL at it")
+    assert problem.endswith("was left out: every process that replayed it was ended by SIGKILL")
 
 
 def test_a_fault_of_the_program_costs_one_conversation(talks: Path) -> None:

@@ -41,7 +41,7 @@ _HEADERS = {
 }
 _NO_SOCKS = (
     "The environment names a SOCKS proxy (ALL_PROXY, HTTPS_PROXY), for which a package is missing: "
-    "install httpx[socks], or take the variable out."
+    "install httpx[socks], or unset the variable."
 )
 
 
