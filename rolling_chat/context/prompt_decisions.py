@@ -108,8 +108,7 @@ class _Decider:
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
             if self._masks_exactly:
-                # a file whose edit was omitted is no longer being edited: the next request would mask its
-                # read
+                # once an edit is omitted, its file is no longer being edited, and the read of it may go
                 trimmer.mask_current_turn()
             if trimmer.fits:
                 break

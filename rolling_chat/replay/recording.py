@@ -148,9 +148,7 @@ def _read_record(path: Path, source: Source) -> tuple[Reached, Totals] | None:
     if not record.exists():
         with suppress(OSError):
             if path.stat().st_size:
-                raise OutputError(
-                    f"{shown} exists and is complete: remove it, or choose another name"
-                )
+                raise OutputError(f"{shown} exists and is complete: remove it, or choose another name")
         return None
     try:
         value = json.loads(record.read_text(encoding="utf-8"))
