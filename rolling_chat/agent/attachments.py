@@ -1,4 +1,4 @@
-"""Messages too large to send, kept as private files that the model reads in pieces."""
+"""Save messages that are too large to send as private files, which the model reads in pieces."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rolling_chat.settings.toml_file import replace_file
 log = logging.getLogger("rolling_chat.agent.attachments")
 
 LONGEST_LINE = 2_000
-"""Characters of a line in such a file; a longer one is broken, for files are read by lines."""
+"""The maximum characters of a line in such a file; longer ones are broken, because files are read by line."""
 
 
 _NAME = re.compile(r"message-[0-9]+\.txt")
 
 
 class Attachments:
-    """The private files of all sessions, a folder for each; with `folder` None they are temporary."""
+    """The private files of all sessions, in a folder for each; they are temporary if `folder` is None."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Attachments:
     def keep_picture(self, session: str, data: bytes, suffix: str, taken: Path) -> str:
         """Write a picture to a new file that only the user may read, and return its name.
 
-        The folder `taken` has no such name. Raises SettingsError.
+        The name is unique in the folder `taken` too. Raises SettingsError.
         """
         folder = self._root() / session
         names = (f"pasted-picture-{number}{suffix}" for number in itertools.count(1))
@@ -50,12 +50,12 @@ class Attachments:
         return name
 
     def folder_of(self, session: str) -> Path | None:
-        """Return the folder of a session's files, which need not exist; None where there can be none yet."""
+        """Return the folder of a session's files, which need not exist; None if there are no files yet."""
         has_root = self._folder is not None or self._temporary is not None
         return self._root() / session if has_root else None
 
     def is_kept(self, path: str) -> bool:
-        """Return whether `path` is that of such a file."""
+        """Return whether `path` is that of a saved message."""
         folder, name = os.path.split(path)
         return Path(folder).parent == self._root() and _NAME.fullmatch(name) is not None
 

@@ -1,4 +1,4 @@
-"""Chat: runs turns in one open session, and switches to another."""
+"""The chat: runs turns in one open session, and switches between sessions."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, told_of_moved
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
-_MAX_LOOKED_AT = 2_000  # changes of files, the newest
+_MAX_CHANGES = 2_000  # the newest file changes, near which temporary files are searched
 
 GO_ON = "Continue exactly where you stopped."
 
 
 class Chat:
-    """Runs turns in the open session, `session`, and opens another in its place.
+    """Runs turns in the open session, `session`, and replaces it with another.
 
-    What belongs to one session is asked of the session; `listener` serves all of them. `waiting` are
-    messages that the user writes while a turn runs: the turn takes some, the others wait for its end.
-    `saved` are all sessions of the store.
+    Everything that belongs to one session is in `session`; `listener` serves all sessions. `waiting` are
+    messages that the user writes while a turn runs, to be sent in the turn or after it. `saved` has all
+    sessions of the store.
     """
 
     def __init__(self, runtime: Runtime, session: Session, listener: Listener) -> None:
@@ -61,7 +61,7 @@ class Chat:
         self._turn: RunningTurn | None = None
         self._asking_hooks: asyncio.Task[Ruling] | None = None
         self._closed = False
-        self._unread_line = runtime.trust.line  # a notice of the session says it
+        self._unread_line = runtime.trust.line  # already shown as a notice of the session
 
     @classmethod
     def open(
@@ -77,17 +77,17 @@ class Chat:
     ) -> Chat:
         """Open `session`, or a new one.
 
-        `model` empty: the session's, else the one of settings and environment. `address` is that of its
-        server, "default" for the provider's own; empty: the session's, else as settings and environment
-        say. `rolling` None: the session's, else the setting. Raises ChatError where a model, a tool or the
-        store says no, and without `allow_fallback` where no one chose a model.
+        An empty `model` means the session's, or else that of settings and environment. `address` is that of
+        its server, or "default" for the provider's own; empty means the session's, or else that of settings
+        and environment. If `rolling` is None, the session or the setting decides. Raises ChatError if a
+        model, a tool or the store fails, and without `allow_fallback` if no model was chosen.
         """
         settings, listener = runtime.settings, Listener(ask)
         with in_words():
             choice = pick_model(runtime, model, session, address=address, allow_fallback=allow_fallback)
             is_rolling = settings.context.enabled if rolling is None else rolling
             if session is None:
-                # before there is a session that would stay behind
+                # check this before creating a session, which would remain after an error
                 choose_tools(settings.agent.tools)
                 session = runtime.store.create_session(
                     folder=str(runtime.folder),
@@ -119,12 +119,12 @@ class Chat:
 
     @property
     def settings(self) -> Settings:
-        """The settings that are active."""
+        """The active settings."""
         return self._runtime.settings
 
     @property
     def trust(self) -> FolderTrust:
-        """Which of the folder's own files are read."""
+        """The user's trust in the folder, which decides which of its own files are read."""
         return self._runtime.trust
 
     @property
@@ -139,7 +139,7 @@ class Chat:
 
     @property
     def usage(self) -> Usage:
-        """The usage that providers reported for the whole session, the running turn included."""
+        """The usage that providers reported for the whole session, including the running turn."""
         past = self.session.state.usage
         return past + self._turn.usage if self._turn is not None else past
 
@@ -148,9 +148,9 @@ class Chat:
     ) -> AsyncGenerator[Event]:
         """Send `text` as a user message and run the turn, yielding its events.
 
-        The files that it mentions with marks (`mentions.py`) are attached, and so are what was `inserted` by
-        commands of the user's and the texts that were `given` along with it. Raises ChatError when busy, held
-        elsewhere or blank. The events end with TurnEnded. Whoever stops listening stops the turn.
+        The files that it mentions with marks (`mentions.py`) are attached, as are the texts that commands
+        `inserted` and those `given` with it. Raises ChatError if a turn runs, another process has the session
+        open, or the text is blank. The events end with TurnEnded. Closing the generator stops the turn.
         """
         if not text.strip():
             raise ChatError("There is nothing to send: the message is empty.")
@@ -158,9 +158,9 @@ class Chat:
         return self._run(text, inserted, given)
 
     def carry_on(self) -> AsyncGenerator[Event]:
-        """Continue a turn that ended early, or send its request again if it was too long or failed.
+        """Continue a turn that ended early, or repeat its request if that was too long or failed.
 
-        Raises ChatError when there is nothing to go on with.
+        Raises ChatError if there is nothing to continue.
         """
         self.session.require_sendable()
         recent = self.session.conversation.recent
@@ -172,7 +172,7 @@ class Chat:
     def stop(self) -> None:
         """Stop the running turn; it ends with TurnEnded(CANCELLED) and a well-formed conversation.
 
-        A message whose hooks still run is not sent.
+        A message whose hooks are still running is not sent.
         """
         if self._asking_hooks is not None:
             self._asking_hooks.cancel()
@@ -201,16 +201,16 @@ class Chat:
             if info.id == before.info.id:
                 return
             (model, address), line = before.chosen, before.chosen_line
-            if info.model:  # one that was imported names none: who answers here answers there
+            if info.model:  # an imported session has none, and keeps the current model
                 choice = pick_model(self._runtime, "", info)
                 model, address, line = choice.model, choice.address, choice.line
             self._switch_to(info, model, address, line)
 
     def fork(self) -> None:
-        """Copy this session and go on in the copy; the original stays as it is."""
+        """Copy this session and continue in the copy; the original does not change."""
         before = self.session
         before.gate.require_idle()
-        before.refresh()  # a copy of what another process has goes where that goes
+        before.refresh()  # the copy of a followed session keeps the model and address used there
         with in_words():
             info = self._runtime.store.fork(before.info.id)
             self._switch_to(info, *before.chosen, before.chosen_line)
@@ -226,16 +226,16 @@ class Chat:
         log.info("left session %s for %s", before.info.id, info.id)
 
     def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
-        """Search the messages of all sessions, best first, until `stop` is set; call it from any thread."""
+        """Search the messages of all sessions, best hits first, until `stop` is set; thread-safe."""
         with in_words():
             return self._runtime.store.search(words, stop=stop)
 
     def list_models(self) -> Sequence[ListedModel]:
-        """Return the models to choose from, those that can be reached first; call it from a thread.
+        """Return the models to choose from, reachable ones first; call it from a thread.
 
         It asks the servers of this machine, which takes a fraction of a second.
         """
-        # it comes with an HTTP client, which nothing needs before the first paint
+        # this imports an HTTP client, which is not needed before the first paint
         from rolling_chat.providers.local_servers import find_servers  # noqa: PLC0415
 
         runtime = self._runtime
@@ -249,22 +249,22 @@ class Chat:
         return [one.name for one in listed if one.reached_by]
 
     async def warm_counting(self) -> None:
-        """Load what the first report needs, in a thread; 0.3 seconds the first time."""
+        """Load what the first report needs, in a thread; it takes 0.3 seconds the first time."""
         await in_background(partial(_load_counting, self.session.model))
 
     async def user_status(self, facts: JsonObject) -> str:
-        """Return the line of the user's status command, which is told `facts`."""
-        # not before the first paint: it comes with what runs commands
+        """Run the user's status command with `facts` on its input; return its line."""
+        # this imports modules that are not needed before the first paint
         from rolling_chat.agent.status_command import run_status_command  # noqa: PLC0415
 
         return await run_status_command(self._runtime, facts)
 
     async def remove_leftovers(self) -> None:
-        """Remove temporary files that a killed process left where tools changed files of this folder."""
+        """Remove temporary files that a killed process left beside changed files of this folder."""
         await in_background(partial(_remove_leftovers, self._runtime))
 
     async def warm_up(self) -> None:
-        """Import what the first request needs, in a thread; some 3 seconds where litellm is needed."""
+        """Import what the first request needs, in a thread; it takes some 3 seconds if litellm is needed."""
         session = self.session
         address = call_address(self._runtime, session.model, session.address)
         await self._runtime.provider.warm_up(session.model, address)
@@ -278,7 +278,7 @@ class Chat:
         await self._runtime.provider.close()
 
     def close(self) -> None:
-        """Close the session. Stop a turn first."""
+        """Stop a running turn, and close the session."""
         self.stop()
         self.session.summaries.cancel()
         if not self._closed:
@@ -287,28 +287,28 @@ class Chat:
             self.session.close()
 
     def dispose(self) -> None:
-        """Close the session and the store that was opened for it, in a process that goes on without them."""
+        """Close the session and its store, in a process that continues without them."""
         self.close()
         self._runtime.store.close()
 
     async def _run(
         self, text: str | None, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
     ) -> AsyncGenerator[Event]:
-        """Store what was said, then run the turn in a task of its own and hand out its events."""
+        """Store the user's message, if any, then run the turn in a task of its own and yield its events."""
         session = self.session
         session.require_sendable()
         moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
         session.read_anew()
         news = self._unread_news()
-        said, notices = await self._said(text, inserted, given) if text is not None else (None, [])
+        started, notices = await self._start(text, inserted, given) if text is not None else (None, [])
         events = EventQueue()
         turn = self._turn = RunningTurn(session.turn_loop(events.put, self.waiting), events)
         session.gate.idle.clear()
         session.summarizer.yield_to_turn()
         trace: TurnTrace | None = None
         try:
-            if said is not None:
-                yield said
+            if started is not None:
+                yield started
             if news:
                 yield Noticed(news)
             for line in (*moved, *session.take_news(), *notices):
@@ -329,7 +329,7 @@ class Chat:
             self._end_turn(session, Outcome.CANCELLED)
 
     async def _tracing(self, session: Session) -> TurnTrace | None:
-        """Return the trace of a turn, None unless the settings name a collector."""
+        """Return the trace of a turn; None unless the settings name a collector."""
         runtime = self._runtime
         if not runtime.settings.telemetry.endpoint:
             return None
@@ -337,14 +337,14 @@ class Chat:
         return None if telemetry is None else telemetry.turn(session.info.id)
 
     def _unread_news(self) -> str:
-        """Return a line about files of the folder that are not read, if others than were known; else ""."""
+        """Return the line about files of the folder that are not read, if it has changed; else empty."""
         before, self._unread_line = self._unread_line, self._runtime.trust.line
         return self._unread_line if self._unread_line != before else ""
 
-    async def _said(
+    async def _start(
         self, text: str, inserted: Sequence[Insertion], given: Sequence[GivenText]
     ) -> tuple[TurnStarted, list[str]]:
-        """Store a user message with what it mentions; also return notices on what was not attached."""
+        """Store a user message with its attachments; return its event, and notices to show."""
         session = self.session
         outgoing = await session.mentions.outgoing(text, inserted, given)
         ruling = await self._ask_hooks(session, outgoing.text)
@@ -358,7 +358,7 @@ class Chat:
         return TurnStarted(stored), [*ruling.lines, *outgoing.notices]
 
     async def _ask_hooks(self, session: Session, text: str) -> Ruling:
-        """Ask the hooks about a message; `stop` ends them, and the message is not sent."""
+        """Ask the hooks about a message. Raises ChatError, and does not send it, if `stop` ends them."""
         if not session.hooks.asks_about_messages:
             return Ruling()
         self._asking_hooks = asyncio.create_task(session.hooks.before_message(text))
@@ -384,7 +384,7 @@ class Chat:
 
 
 def _load_counting(model: str) -> None:
-    """Load the encoding of a model, and what asks its provider for counts; for the demo what answers."""
+    """Load the encoding of a model, and the module that asks its provider for counts or is the demo."""
     count_tokens("warm", model)
     is_demo = ModelRef.parse(model).is_demo
     import_module(f"rolling_chat.providers.{'offline.offline_provider' if is_demo else 'exact_counts'}")
@@ -392,7 +392,7 @@ def _load_counting(model: str) -> None:
 
 def _remove_leftovers(runtime: Runtime) -> None:
     root = runtime.folder.resolve()
-    paths = map(Path, runtime.store.kept_files.newest_paths(_MAX_LOOKED_AT))
+    paths = map(Path, runtime.store.kept_files.newest_paths(_MAX_CHANGES))
     folders = {path.parent for path in paths if path.parent.is_relative_to(root)}
     if removed := remove_leftovers(folders, root):
         log.info("removed %s temporary files that were left behind", removed)

@@ -1,4 +1,4 @@
-"""One session's branch, in memory and in the store at once, and always well-formed again."""
+"""The branch of one session, in memory and in the store."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.conversation")
 
-_FIRST = 300  # messages that are read at once: more than any screen shows
-_PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
-_MAX_PACKED = 1_000  # messages a turn: more than a turn has
-_SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
-_SOON = 2_000  # messages that are read without being asked for: in a tenth of a second
-_AROUND = 16  # messages before and after one that is missing: a turn, mostly
-_MAX_SHOWN = 100_000  # characters of what the screen shows instead of a result
-_LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
+_FIRST = 300  # messages read on opening; more than any screen shows
+_PLAIN = 2_000  # newest messages whose texts are not compressed, as most prompts consist of them
+_MAX_PACKED = 1_000  # messages compressed per turn; more than a turn has
+_SLICE = 250  # messages read at a time afterwards, which takes a few milliseconds
+_SOON = 2_000  # messages read without being requested, in a tenth of a second
+_AROUND = 16  # messages read before and after a missing one; usually a whole turn
+_MAX_SHOWN = 100_000  # characters that the screen shows instead of a result
+_LONG_REPLY = 300_000  # characters; storing and indexing them takes some 5 ms
 
 
 class Conversation:
-    """The messages of the current branch, root first, which stores each change before showing it.
+    """The messages of the current branch, root first; each change is stored before it is visible.
 
-    The newest are read when it is made, the rest when it is asked for, or by `read_rest`; the listener
-    gets what comes in above what was read before. `counts` gets the token counts that are stored with them.
+    The newest messages are read on opening, the rest when requested or by `read_rest`; the listener gets
+    older messages as they are read. Their stored token counts are loaded into `counts`.
 
-    At most one reply is open (being streamed) at a time, and the calls of the last reply may be
-    unanswered. `settle_reply` and `answer_open_calls` end both, so that whatever happened, what is kept
-    can be sent again. Neither awaits, so that a cancelled turn settles without being cancelled a second
-    time; `settle_reply` holds the loop up where a long reply is just being stored.
+    At most one reply is open (being streamed) at a time, and calls of the last reply may have no result.
+    `settle_reply` and `answer_open_calls` close both, so that the conversation can always be sent again.
+    Neither awaits, so that a cancelled turn settles without being cancelled a second time; `settle_reply`
+    blocks the event loop while a long reply is being stored.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Conversation:
         self.version = 0  # grows with every change
         self._listener = listener
         self._counts = counts
-        self._found: dict[int, Message] = {}  # read from among what was not read
-        self._line: Sequence[int] = ()  # where those are stored that were not read
-        # it only grows at its end, as its snapshots share it
+        self._found: dict[int, Message] = {}  # single messages read from the missing part, by index
+        self._line: Sequence[int] = ()  # the store's numbers of the missing messages
+        # only appended to, because snapshots share it
         self._messages, self._above, stored, self._unread = store.stretch(session_id, _FIRST)
         counts.load(self._messages, stored)
         self._open: _OpenReply | None = None
@@ -77,9 +77,9 @@ class Conversation:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages of the branch, root first, without an open reply.
+        """All messages of the branch, root first, without an open reply; missing ones are read now.
 
-        What was not read of it yet is read now: nobody takes a part of it for the whole. Raises StoreError.
+        Raises StoreError.
         """
         while self._above:
             self._put_before(self._read_up_from(self._above), self._above)
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def recent(self) -> Sequence[Message]:
-        """The part of the branch read so far, its newest messages; never empty for a branch that has any."""
+        """The newest messages of the branch, as far as they were read; empty only if the branch is."""
         return self._messages
 
     @property
@@ -102,17 +102,17 @@ class Conversation:
 
     @property
     def branch(self) -> Sequence[Message]:
-        """The branch as far as it was read: of what is missing NotReadError is raised. It does not change."""
+        """An unchanging copy of the branch; access to messages that were not read raises NotReadError."""
         newest = Snapshot(self._messages)
         return PartlyRead(self._unread, dict(self._found), newest) if self._above else newest
 
     @property
     def is_long(self) -> bool:
-        """Whether so much has not been read that it is read only when somebody asks for it."""
+        """Whether so many messages are missing that they are read only when requested."""
         return self._unread > _SOON
 
     async def read_missing(self, index: int) -> None:
-        """Read the messages around an index that were not read, off the event loop. Raises StoreError."""
+        """Read the missing messages around an index, off the event loop. Raises StoreError."""
         async with self._reading:
             if self._unread - index > _SLICE:
                 await in_background(partial(self._read_around, index))
@@ -120,7 +120,7 @@ class Conversation:
                 self._put_before(await in_background(partial(self._read_up_from, above)), above)
 
     async def read_up(self) -> None:
-        """Read the messages that stand above those that were read. Raises StoreError."""
+        """Read the next older messages. Raises StoreError."""
         await self.read_missing(self._unread - 1)
 
     def _read_around(self, index: int) -> None:
@@ -140,7 +140,7 @@ class Conversation:
 
     @property
     def is_being_read(self) -> bool:
-        """Whether all that is missing of the branch is just being read."""
+        """Whether `read_rest` is reading the missing part of the branch."""
         return self._reads_all and not self.is_whole
 
     async def read_rest(self) -> None:
@@ -151,16 +151,15 @@ class Conversation:
                 while above := self._above:
                     older = await in_background(partial(self._read_up_from, above))
                     self._put_before(older, above)
-                    if len(self._messages) > _PLAIN:  # packed when they were shown, before many are read
+                    if len(self._messages) > _PLAIN:  # compress each slice before reading many more
                         await in_background(partial(pack_contents, older.messages))
             finally:
                 self._reads_all = False
 
     def is_said(self, words: str) -> bool:
-        """Return whether a message of the user has `words`; the prompt of a task is the model's.
+        """Return whether a message of the user contains `words`; the prompt of a task is the model's.
 
-        What was not read is read for it, part by part, and not kept; call it from a thread. Raises
-        StoreError.
+        Missing messages are read slice by slice and not kept; call it from a thread. Raises StoreError.
         """
         above, messages = self._above, Snapshot(self._messages)
         part: Iterable[Message] = reversed(messages)
@@ -173,7 +172,7 @@ class Conversation:
 
     async def pack_old(self) -> None:
         """Compress older messages in memory, off the event loop."""
-        # by whole slices: a page of the two messages of a turn would save little
+        # in whole slices: compressing only the two messages of a turn together would save little
         end = (len(self._messages) - _PLAIN) // _SLICE * _SLICE
         if end > 0:
             await in_background(partial(pack_contents, self._messages[max(0, end - _MAX_PACKED) : end]))
@@ -192,14 +191,14 @@ class Conversation:
             self._listener.on_older(older.messages)
 
     def close(self) -> None:
-        """Stop informing the listener: another session is shown."""
+        """Stop informing the listener, because another session is shown."""
         self._listener = Listener()
 
     def reload(self) -> bool:
         """Read the newest messages of the branch again; return whether they had changed."""
         fresh, above, stored, before = self.store.stretch(self.session_id, _FIRST)
-        # what stands above a message never changes: what was read of that stays
-        at = _place_of(fresh[0].id, self._messages) if fresh else 0
+        # the messages before a given one never change, so those that were read are kept
+        at = _index_of(fresh[0].id, self._messages) if fresh else 0
         if at is None:
             self._messages, self._found, self._line = fresh, {}, ()
             self._set_above(above, before)
@@ -225,7 +224,7 @@ class Conversation:
             self.reload()
 
     def _set_above(self, above: str, unread: int) -> None:
-        """Note what was not read, where what was found of it may be of another branch."""
+        """Set what is missing above the messages read, and discard found messages of another branch."""
         self._found = {index: one for index, one in self._found.items() if index < unread} if above else {}
         self._above, self._unread, self._line = above, unread, self._line[:unread]
 
@@ -234,7 +233,9 @@ class Conversation:
         unsaved = self._counts.take_unsaved(self._messages)
         counts = list(unsaved.items())
         try:
-            for at in range(0, len(counts), _SLICE):  # in parts: others may want to write meanwhile
+            for at in range(
+                0, len(counts), _SLICE
+            ):  # in parts, so that other processes can write between them
                 self.store.save_counts(dict(counts[at : at + _SLICE]))
         except StoreError:
             self._counts.put_back()
@@ -250,10 +251,10 @@ class Conversation:
         in_turn: bool = False,
         is_task: bool = False,
     ) -> Message:
-        """Append a user message, with what is attached to it and the files that were read for that.
+        """Append a user message with its attachments and the files read for them.
 
-        The model is sent `note` below its text. `in_turn`: it was written while a turn runs, and belongs
-        to it. `is_task`: a model wrote it, for the agent that does the task.
+        The model is sent `note` after its text. `in_turn`: it was written while a turn runs, and belongs to
+        that turn. `is_task`: a model wrote it, for the agent that does the task.
         """
         message = user_message(text, attachments, note)
         if in_turn:
@@ -272,18 +273,18 @@ class Conversation:
         shown: str = "",
         pictures: Sequence[str] = (),
     ) -> Message:
-        """Append the result of `call`, with the files that the call touched.
+        """Append the result of `call`, with the files that the call used.
 
-        `shown` is what the screen shows instead of the text, `pictures` are addresses that contain them. An
-        empty result is said in words: several providers refuse empty content.
+        `shown` is what the screen shows instead of the text; `pictures` are data addresses. An empty result
+        gets a placeholder, because several providers refuse empty content.
         """
-        said = normalize_text(text) or "[no output]"
-        content = ({"type": "text", "text": said}, *map(picture_part, pictures)) if pictures else said
+        sent = normalize_text(text) or "[no output]"
+        content = ({"type": "text", "text": sent}, *map(picture_part, pictures)) if pictures else sent
         if len(shown) > _MAX_SHOWN:
             shown = f"{shown[:_MAX_SHOWN]}\n… and more, which /diff shows"
         extras = {SHOWN: normalize_text(shown)} if shown else {}
         if call.name == TASK:
-            extras |= task_extras(self.store, self._asked_by(), said, ending)
+            extras |= task_extras(self.store, self._asked_by(), sent, ending)
         message = Message(
             "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras or None,
             ending=ending,
@@ -297,9 +298,9 @@ class Conversation:
         return reply_id
 
     async def grow_reply(self, text: str = "", reasoning: str = "") -> None:
-        """Append to the open reply; it is committed when this returns.
+        """Append to the open reply; the text is committed when this returns.
 
-        What streams in while a remote store is waited for is joined, and goes with the next call.
+        Text that arrives while a remote store is busy is joined and stored with the next call.
         """
         reply = self._opened()
         grow = partial(self.store.grow_reply, reply.id, text, reasoning)
@@ -313,7 +314,7 @@ class Conversation:
     async def finish_reply(self, message: Message) -> Message:
         """Seal the open reply with the provider's final message, storing a long one off the event loop.
 
-        Whoever is cancelled meanwhile leaves it to `settle_reply`, which takes it as it was stored.
+        If this is cancelled, `settle_reply` waits for the stored reply and uses it.
         """
         reply = self._opened()
         if len(reply.text) + len(reply.reasoning) < _LONG_REPLY:
@@ -321,7 +322,7 @@ class Conversation:
         reply.sealing = sealing = Future[Message]()
         try:
             await in_background(partial(_settle_with, sealing, partial(self._stored, reply, message)))
-        except RuntimeError:  # no thread can be had, and so nobody settles it
+        except RuntimeError:  # no thread could be started
             reply.sealing = None
             return self._seal(reply, message)
         return self._take_sealed(reply, sealing)
@@ -369,7 +370,7 @@ class Conversation:
         return self.store.seal_reply(reply.id, replace(message, made_by=message.made_by or reply.made_by))
 
     def _take_sealed(self, reply: _OpenReply, sealing: Future[Message]) -> Message:
-        reply.sealing = None  # where it failed the reply is still open
+        reply.sealing = None  # if it failed, the reply is still open
         return self._closed_with(sealing.result())
 
     def _closed_with(self, sealed: Message) -> Message:
@@ -392,7 +393,7 @@ class Conversation:
         self.version += 1
 
 
-def _place_of(id: str, messages: Sequence[Message]) -> int | None:
+def _index_of(id: str, messages: Sequence[Message]) -> int | None:
     return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == id), None)
 
 
@@ -403,12 +404,12 @@ def _is_users(message: Message) -> bool:
 def _settle_with(future: Future[Message], work: Callable[[], Message]) -> None:
     try:
         future.set_result(work())
-    except BaseException as error:  # it belongs to whoever takes the result
+    except BaseException as error:  # raised when the result is taken
         future.set_exception(error)
 
 
 class _OpenReply:
-    """A reply that is being streamed, and what of it is stored already; `sealing` while it is ended."""
+    """A reply that is being streamed, with its stored text; `sealing` is set while it is being sealed."""
 
     __slots__ = ("id", "made_by", "reasoning", "sealing", "text")
 

@@ -1,4 +1,4 @@
-"""What a session has of its user's and its project's own: skills and slash commands, made into messages."""
+"""The skills and slash commands that users and projects wrote, turned into messages."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from rolling_chat.text import one_line
 from rolling_chat.tools import ToolContext, ToolError
 from rolling_chat.tools.run_command import RunCommand
 
-_MAX_OUTPUT = 30_000  # characters of what one command of a text writes
+_MAX_OUTPUT = 30_000  # characters of the output of one shell command in a text
 
 
 class SessionExtensions:
     """The custom commands of one session, and its skills as the user calls them.
 
-    They are read anew with every turn, as instructions are.
+    They are read again with every turn, like instructions.
     """
 
     def __init__(self, runtime: Runtime, state: SessionState, permissions: Permissions) -> None:
         self._runtime = runtime
         self._state = state
         self._permissions = permissions
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._commands = CustomCommands()
         self.read()
 
@@ -56,17 +56,17 @@ class SessionExtensions:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Lines about commands and skills that are not used as they stand."""
+        """Lines about commands and skills that are ignored or used only in part."""
         return (*self._state.setup.skills.faults, *self._commands.faults)
 
     def take_news(self, more: Sequence[str] = ()) -> list[str]:
-        """Return those of the lines, and of more, that were not told yet; count them as told."""
-        news = [line for line in (*self.faults, *more) if line not in self._told]
-        self._told.update(news)
+        """Return the fault lines, and those in `more`, that have not been returned before."""
+        news = [line for line in (*self.faults, *more) if line not in self._reported]
+        self._reported.update(news)
         return news
 
     async def called_by(self, text: str) -> list[Insertion]:
-        """Return what a text inserts that begins with a slash and the name of a command or a skill."""
+        """Return what a text inserts if it begins with a slash and the name of a command or a skill."""
         name, _, arguments = text.removeprefix("/").partition(" ")
         if not text.startswith("/") or "\n" in name:
             return []
@@ -76,14 +76,14 @@ class SessionExtensions:
         return [await self.insert_skill(skill) for skill in self.skills if skill.name == name.lower()]
 
     async def insert_skill(self, skill: Skill) -> Insertion:
-        """Return what a skill adds to a message of the user's that calls it."""
-        told = without_marks(await asyncio.to_thread(skill.full_text))
-        return Insertion(skill.source, "skill", f"The skill {skill.name}, which I call, says:\n\n{told}")
+        """Return what a skill adds to a message that calls it."""
+        text = without_marks(await asyncio.to_thread(skill.full_text))
+        return Insertion(skill.source, "skill", f"The skill {skill.name}, which I call, says:\n\n{text}")
 
     async def insert_command(self, command: CustomCommand, arguments: str) -> Insertion:
-        """Return what a command adds to a message of the user's; runs what its text wants to be run.
+        """Return what a custom command adds to a message, running the shell commands in its text.
 
-        Each of these needs the permission that a command of the model's needs.
+        Each of these needs the same permission as a command of the model's.
         """
         expanded = command.expand(arguments)
         outputs = [await self._output_of(shell, command) for shell in expanded.shell]
@@ -93,7 +93,7 @@ class SessionExtensions:
         )
 
     async def _output_of(self, shell: str, command: CustomCommand) -> str:
-        """Return what a command of the text writes, or in brackets why it was not run."""
+        """Return the output of a shell command in the text, or in brackets why it was not run."""
         runtime, tool = self._runtime, RunCommand()
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
         context = ToolContext(runtime.folder, environment, session=self._state.info.id)

@@ -1,4 +1,4 @@
-"""Taking files back with the conversation: what a move of the head means for the files that tools changed."""
+"""Undo and redo the file changes of tools when the head of the conversation moves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rolling_chat.tools.file_changes import (
     remove_folders,
 )
 
-_RIGHTS = 0o777  # other bits are not restored, as no write keeps them
+_RIGHTS = 0o777  # other bits are not restored, because no write keeps them
 _CHANGED = "somebody else changed it"
 _NOT_KEPT = "what it held is no longer kept"
 _ELSEWHERE = "it is not in this folder"
@@ -30,10 +30,10 @@ _ELSEWHERE = "it is not in this folder"
 
 @dataclass(frozen=True, slots=True)
 class FileMove:
-    """The changes of files that go with a move of the head.
+    """The file changes for a move of the head.
 
-    `left` are lines about files that stay as they are: somebody else changed them, or their contents are no
-    longer kept. `folders` may become empty and are removed then, the innermost first.
+    `left` are lines about files that are not changed, because somebody else changed them or their contents
+    are no longer kept. `folders` are removed if they become empty, innermost first.
     """
 
     changes: tuple[FileChange, ...] = ()
@@ -42,13 +42,13 @@ class FileMove:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no file would change, and none is left."""
+        """Whether no file would change, and there is nothing to report."""
         return not self.changes and not self.left
 
 
 @dataclass(slots=True)
 class _Path:
-    """What is to become of one path: what it may be now, what it becomes, and why it is left, if it is."""
+    """The changes to undo and redo of one path: what follows for it, or the `reason` to leave it as it is."""
 
     path: Path
     undone: list[KeptChange] = field(default_factory=list)
@@ -62,16 +62,16 @@ class _Path:
 
     @property
     def expected(self) -> tuple[KeptVersion | None, ...]:
-        """What the path may hold: what its last change left or, if the process died before that, found."""
+        """What the path may contain: the result of its last change, or the original if the process died."""
         if self.undone:
             return self.undone[-1].after, self.undone[-1].before
         return (self.redone[0].before,)
 
     @property
     def has_gap(self) -> bool:
-        """Whether somebody else changed the file between two of the changes: that would be lost.
+        """Whether somebody else changed the file between two of the changes, which would be lost.
 
-        Nothing is lost where the second found what the first did: the process died before it made that.
+        There is no gap if both started from the same contents: the process died before it made the first.
         """
         pairs = [*pairwise(self.undone), *pairwise(self.redone)]
         is_other_start = bool(self.undone and self.redone) and not _equal(
@@ -85,16 +85,16 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class FileUndo:
-    """Undoes and redoes changes of files in the working folder, by what the store has kept of them.
+    """Undoes and redoes changes of files in the working folder, with the contents kept in the store.
 
-    Reads and writes files: call it from a thread.
+    It reads and writes files: call it from a thread.
     """
 
     kept: KeptFiles
     context: ToolContext
 
     def move(self, here: str, there: str) -> FileMove:
-        """Return what a move between two messages means for files; empty for before the first."""
+        """Return the file changes for a move between two messages; an empty id is before the first."""
         ours, theirs = self.kept.of_branch(here), self.kept.of_branch(there)
         known, others = {one.number for one in ours}, {one.number for one in theirs}
         undone = [one for one in ours if one.number not in others]
@@ -105,7 +105,7 @@ class FileUndo:
         for one in redone:
             paths.setdefault(one.path, _Path(Path(one.path))).redone.append(one)
         for path in paths.values():
-            self._look_at(path)
+            self._examine(path)
         _leave_together(paths, (*undone, *redone))
         made = [path for path in paths.values() if path.change is not None and not path.reason]
         folders = [Path(folder) for path in made for one in path.undone for folder in one.folders]
@@ -120,16 +120,16 @@ class FileUndo:
         )
 
     def make(self, move: FileMove) -> None:
-        """Change the files. Raises ToolError if one cannot be changed; then none is."""
+        """Change the files, all or none. Raises ToolError."""
         for change in move.changes:
             if change.after is None and change.before is not None and change.before.mode is not None:
-                # a new file has the mode that the user gave it since when it comes back
+                # a redo restores the file with the mode that the user has given it since
                 self.kept.keep_mode(str(change.path), change.before.sha256, change.before.mode)
         apply_changes(move.changes, self.context)
         remove_folders(move.folders, self.context)
 
     def diff(self, here: str) -> str:
-        """Return what the tools changed on the branch of a message, beside what is on disk now."""
+        """Return a diff from the files before the tools' changes on a message's branch to those on disk."""
         folder = self.context.folder.resolve()
         firsts: dict[str, KeptChange] = {}
         for one in self.kept.of_branch(here):
@@ -144,8 +144,8 @@ class FileUndo:
                 parts.append(f"{self._name(Path(path))} cannot be compared: {error}")
         return "\n".join(parts)
 
-    def _look_at(self, path: _Path) -> None:
-        """Find what a path needs: its change, none, or a reason why it is left."""
+    def _examine(self, path: _Path) -> None:
+        """Set the change that a path needs, if any, or the reason to leave it as it is."""
         try:
             now = self._on_disk(path.path)
             if _is(now, path.wanted):
@@ -158,7 +158,7 @@ class FileUndo:
             path.reason = str(error)
 
     def _on_disk(self, path: Path) -> FileVersion | None:
-        # the folder may have become a link since: then it is another file
+        # the folder may have become a link since, so that this is another file
         try:
             is_there = locate(str(path), self.context) == path
         except ToolError:
@@ -181,7 +181,7 @@ class FileUndo:
 
 
 def keep_edit(kept: KeptFiles, reply_id: str, edit: PreparedEdit) -> Callable[[], None]:
-    """Store an edit that is about to be made; return what forgets it again if it was not made."""
+    """Store an edit that is about to be made; return a function that deletes it if it was not made."""
     versions = [version for change in edit.changes for version in (change.before, change.after)]
     changes = [
         KeptChange(
@@ -198,7 +198,7 @@ def keep_edit(kept: KeptFiles, reply_id: str, edit: PreparedEdit) -> Callable[[]
 
 
 def _leave_together(paths: dict[str, _Path], changes: Sequence[KeptChange]) -> None:
-    """Leave all paths of a call if one is left: half of a move would double a file, or lose it."""
+    """Leave all paths of a call if one is left: half of a move would duplicate or lose a file."""
     calls: dict[int, set[str]] = {}
     for one in changes:
         calls.setdefault(one.first, set()).add(one.path)

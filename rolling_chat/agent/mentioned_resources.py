@@ -1,4 +1,4 @@
-"""The resources of MCP servers that a user mentions with `@server:uri`: found, completed, and read."""
+"""Find, complete and read the resources of MCP servers that a user mentions with `@server:uri`."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class MentionedResources:
     price: Callable[[Attachment], int]
 
     def find(self, place: Place) -> MentionedResource | None:
-        """Return the resource that a mention names: one that the server lists, or else what is spelled."""
+        """Return the resource that a mention names: one that the server lists, or else the URI as typed."""
         named = [found for mention, end in place.readings if (found := self._named(mention, end)) is not None]
         listed = (one for one in named if one.uri in {known.uri for known in one.server.offer.resources})
         return next(listed, named[-1] if named else None)
 
-    def search(self, typed: str, most: int) -> list[str]:
-        """Return the resources that a mention may become, as they are typed."""
+    def search(self, typed: str, limit: int) -> list[str]:
+        """Return up to `limit` completions of a mention of a resource, as they are typed."""
         wanted = typed.lower()
         names = (
             MentionedResource(server, resource.uri, 0).spelled
@@ -64,10 +64,10 @@ class MentionedResources:
             for resource in server.offer.resources
             if wanted in f"{server.name}:{resource.uri} {resource.name}".lower()
         )
-        return [name for name, _ in zip(names, range(most), strict=False)]
+        return [name for name, _ in zip(names, range(limit), strict=False)]
 
     async def read(self, resource: MentionedResource) -> Sequence[Attachment]:
-        """Return what a resource adds to a message: its text, and each of its pictures. Raises ChatError."""
+        """Return the attachments for a resource: its text, then each of its pictures. Raises ChatError."""
         server = resource.server
         try:
             result = await server.read(resource.uri)

@@ -1,4 +1,4 @@
-"""Which model answers, at which address, and which others could."""
+"""Choose the model that answers and the address of its server."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ def pick_model(
     allow_fallback: bool = True,
     former: Mapping[str, str | None] = MappingProxyType({}),
 ) -> ModelChoice:
-    """Return the model asked for, else the session's own, else what settings and environment choose.
+    """Return the model asked for, or else the session's own, or else that of settings and environment.
 
-    `address` is as the user gave it ("default": the provider's own), else the session's own counts, `former`
-    addresses of it included.
-    Raises ProviderError (MODEL_UNKNOWN, with the nearest names) for a name that nobody serves, and
-    NoModelError without `allow_fallback` where nothing chose a model.
+    `address` is as the user gave it ("default": the provider's own); if it is empty, the session's addresses
+    are used, including `former` ones. Raises ProviderError (MODEL_UNKNOWN, with similar names) for an unknown
+    model, and NoModelError without `allow_fallback` if no model was chosen.
     """
     if not model and session is not None and session.model:
         choice = ModelChoice(session.model, "this session")
@@ -54,17 +53,17 @@ def pick_model(
         if choice.model not in runtime.settings.models:
             check_model(choice.model, runtime.catalog)
     if address:
-        return replace(choice, address=as_kept(address))
+        return replace(choice, address=as_stored(address))
     found = address_of(runtime, choice.model, session, former)
-    return replace(choice, address=as_kept(found) if found else found)
+    return replace(choice, address=as_stored(found) if found else found)
 
 
-def as_kept(address: str) -> str:
-    """Return an address that the user gave as a session keeps it. Raises ChatError for what is none."""
+def as_stored(address: str) -> str:
+    """Return the user's address in the form that sessions store. Raises ChatError if it is not valid."""
     if address == PROVIDERS_OWN:
         return ""
     if not is_address(address):
-        shown = address.rpartition("@")[2]  # a password is not shown
+        shown = address.rpartition("@")[2]  # hides a password
         raise ChatError(f"{shown!r} is no address: it begins with http:// or https://, then comes a host")
     return without_credentials(address)
 
@@ -75,11 +74,11 @@ def address_of(
     session: SessionInfo | None,
     former: Mapping[str, str | None] = MappingProxyType({}),
 ) -> str | None:
-    """Return the address for `model` in `session`: empty for the provider's own, None where unknown.
+    """Return the address for `model` in `session`: empty for the provider's own, None if unknown.
 
-    A session's model stays where it is, whatever settings and environment say by now, and comes back to where
-    it was: `former` has the addresses of models that the session had before, the last one last. Another model
-    of the same provider goes where these go, unless the settings have an address for that very model.
+    A model that the session has, or had before, keeps its address, whatever settings and environment say now:
+    `former` has the addresses of earlier models, the last one last. Another model of the same provider uses
+    the same address, unless the settings have one for that very model.
     """
     used = dict(former)
     if session is not None and session.model:
@@ -98,7 +97,7 @@ def address_of(
 
 
 def call_address(runtime: Runtime, model: str, address: str | None) -> str | None:
-    """Return `address` as a request needs it, with the credentials that the user gave for it, if any."""
+    """Return `address` for a request, with the credentials that the user gave for it, if any."""
     if not address:
         return None
     configured = (one.api_base for one in runtime.settings.models.values())
@@ -106,22 +105,22 @@ def call_address(runtime: Runtime, model: str, address: str | None) -> str | Non
 
 
 def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
-    """Return the addresses that `model` may have, as a user gives them, each with where that is.
+    """Return the possible addresses of `model`, as a user types them, each with a description.
 
-    They are the settings', the environment's and the provider's own.
+    They are those of the settings, of the environment and of the provider.
     """
     found = (runtime.settings.for_model(model).api_base, address_in(runtime.environ, model))
     return {one: without_credentials(one) for one in found if one} | {PROVIDERS_OWN: place_of(model, "")}
 
 
 def missing_key_line(runtime: Runtime, model: str, address: str | None) -> str:
-    """Return a line where a model needs a key and there is none, else an empty one."""
+    """Return a line that names the key that a model lacks; empty if it lacks none."""
     missing = missing_keys(model, address or "", runtime.environ)
     return f"No key for {ModelRef.parse(model).served_by}: set {' or '.join(missing)}." if missing else ""
 
 
 def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterator[str]:
-    """Yield a line for each thing that a model lacks: a key, a window that is known or can be asked for."""
+    """Yield a line for each thing that a model lacks: a key, or a window that is or will become known."""
     if line := missing_key_line(runtime, model, address):
         yield line
     if not runtime.server_facts.is_due(model, address) and (line := window_line(runtime, model, address)):
@@ -129,7 +128,7 @@ def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterato
 
 
 def window_line(runtime: Runtime, model: str, address: str | None) -> str:
-    """Return a line where the window of a model is only assumed, else an empty one."""
+    """Return a line that says that the window of a model is only assumed; empty if it is known."""
     is_known = runtime.server_facts.window(model, address)
     if is_known or not is_window_assumed(model, runtime.settings, runtime.catalog):
         return ""
@@ -141,7 +140,7 @@ def window_line(runtime: Runtime, model: str, address: str | None) -> str:
 
 
 def unknown_address_line(model: str) -> str:
-    """Return the line for a session that does not know where its requests go."""
+    """Return the line for a session that does not know the address of its model."""
     own = place_of(model, "")
     return (
         f"this session does not know the address of {model}: it is from an older version, or "

@@ -1,4 +1,4 @@
-"""Which calls run at once, which ask the user first, and which are refused."""
+"""Decide which tool calls run without asking, which need the user's approval, and which are refused."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _NO = PermissionAnswer(Permission.NO)
 class Permissions:
     """Decides whether a tool call may run, by the approval policy, the rules and the user's answers.
 
-    A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
-    `read-only` and `plan` refuse it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call;
-    `edits` lets changes of files inside the folder pass, except of those that decide what runs by itself.
-    `session` are the rules that the user made by an answer; they end with the session. `folder` are those
-    that are kept for the working folder; `fault` says why they cannot be read or kept.
+    A rule that denies a call overrides everything else. Otherwise a tool that needs no permission runs. For
+    one that does, `read-only` and `plan` refuse, `all` allows, and `ask` and `edits` ask unless a rule allows
+    the call; `edits` also allows changes to files inside the folder, except protected ones. `session` has the
+    rules from the user's answers, which end with the session, and `folder` those stored for the working
+    folder; `fault` says why these could not be read or stored.
 
-    A doubtful call is one that the model wrote as text and may have meant to quote: it is asked about under
-    every policy, also one of a tool that needs no permission, unless a rule allows it. `knows_written_calls`
-    says that the user was told of them. `refused_calls` are those that the user said no to, by tool and
-    detail: no hook allows them later.
+    A doubtful call is one that the model wrote as text and may have meant to quote. It is asked about under
+    every policy, even if the tool needs no permission, unless a rule allows it. `knows_written_calls` is set
+    once the user has been told about such calls. `refused_calls` are those that the user refused, by tool and
+    detail: no hook can allow them later.
     """
 
     runtime: Runtime
@@ -69,9 +69,9 @@ class Permissions:
 
     @classmethod
     def of(cls, runtime: Runtime, listener: Listener) -> Permissions:
-        """Create the permissions from the settings, and from what is kept for the folder.
+        """Create the permissions from the settings and from the rules stored for the folder.
 
-        Raises SettingsError for a rule of the settings about no tool.
+        Raises SettingsError if a rule of the settings names an unknown tool.
         """
         settings, tools = runtime.settings, [*(tool.name for tool in all_tools()), NETWORK]
         rules = settings.agent.permissions
@@ -86,7 +86,7 @@ class Permissions:
         return permissions
 
     def read_folder(self) -> None:
-        """Read the rules that are kept for the folder; where they cannot be read, there are none."""
+        """Read the rules stored for the folder; there are none if they cannot be read."""
         try:
             record = read_record(self.runtime.paths, self.runtime.folder.resolve())
             self.folder = tuple(map(parse_rule, record.allow))
@@ -97,7 +97,7 @@ class Permissions:
 
     @property
     def denied(self) -> tuple[PermissionRule, ...]:
-        """The rules that deny: those of the settings, then those of the folder."""
+        """The rules that deny calls: those of the settings, then those of the folder."""
         return (*self.deny, *self.denied_in_folder)
 
     def verdict(
@@ -109,10 +109,10 @@ class Permissions:
         exact_only: Collection[str] = (),
         doubtful: bool = False,
     ) -> Verdict:
-        """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`.
+        """Return whether to allow, refuse or ask about a call of `tool` with `subject`.
 
-        `is_edit`: it changes files. `exact_only` are those of its paths that the policy `edits` does not let
-        pass, and a rule only without a star.
+        `is_edit`: it changes files. `exact_only` are those of its paths that the policy `edits` does not
+        allow, and that a rule allows only without a star.
         """
         if find_denial(self.denied, tool.name, subject) is not None:
             return "refused"
@@ -124,13 +124,13 @@ class Permissions:
             return "refused"
         if is_allowed(self._allowing, tool.name, subject, exact_only):
             return "allowed"
-        lets_pass = self.policy == "edits" and is_edit and not doubtful
-        if lets_pass and not exact_only and not any(map(is_protected, subject)):
+        allows_edit = self.policy == "edits" and is_edit and not doubtful
+        if allows_edit and not exact_only and not any(map(is_protected, subject)):
             return "allowed"
         return "ask" if self.listener.ask is not None else "refused"
 
     def opens(self, address: WebAddress) -> bool:
-        """Return whether a rule names an address by scheme, host and port: it may be on the local network."""
+        """Return whether a rule names an address by scheme, host and port, so that it may be a local one."""
         return opens(self._allowing, address)
 
     @property
@@ -138,7 +138,7 @@ class Permissions:
         return (*self.allow, *self.folder, *self.session)
 
     async def decide(self, request: PermissionRequest) -> PermissionAnswer:
-        """Ask the user about a call; a question that could not be shown counts as no."""
+        """Ask the user about a call; the answer is no if the question cannot be shown."""
         ask = self.listener.ask
         if ask is None:
             return _NO
@@ -155,7 +155,7 @@ class Permissions:
         return answer
 
     def _keep_in_folder(self, rule: PermissionRule) -> bool:
-        """Keep a rule for the folder; if that fails, it is left to the session."""
+        """Store a rule for the folder; return False if that fails."""
         try:
             self._change_folder(lambda rules: (*rules, rule.text))
         except SettingsError as error:
@@ -164,7 +164,7 @@ class Permissions:
         return True
 
     def _change_folder(self, change: Callable[[tuple[str, ...]], Iterable[str]]) -> None:
-        """Change the rules that are kept for the folder, of which another process may have added some."""
+        """Change the rules stored for the folder, to which another process may have added some."""
 
         def changed(record: FolderRecord) -> FolderRecord:
             return replace(record, allow=tuple(dict.fromkeys(change(record.allow))))
@@ -173,7 +173,7 @@ class Permissions:
         self.folder = tuple(map(parse_rule, record.allow))
 
     def refusal(self, tool: Tool, subject: Subject, *, doubtful: bool = False) -> str:
-        """Return the tool result for a call that the rules refused without asking the user."""
+        """Return the tool result for a call that was refused without asking the user."""
         denial = find_denial(self.denied, tool.name, subject)
         if denial is not None:
             return (
@@ -200,12 +200,12 @@ class Permissions:
         )
 
     def take_fault(self) -> str:
-        """Return why the folder's rules could not be read or kept, once; empty for nothing."""
+        """Return, once, why the folder's rules could not be read or stored; empty if they could."""
         fault, self.fault = self.fault, ""
         return fault
 
     def lets_out(self, command: str) -> bool:
-        """Return whether a command in the sandbox has network: a rule allows it, and none denies it."""
+        """Return whether a command in the sandbox has network: if a rule allows it and none denies it."""
         if find_denial(self.denied, NETWORK, command) is not None:
             return False
         return is_allowed(self._allowing, NETWORK, command)
@@ -224,7 +224,7 @@ class Permissions:
         return rule
 
     def remove(self, rule: PermissionRule) -> None:
-        """Remove a rule of the session or the folder, which then asks again. Raises ChatError."""
+        """Remove a rule of the session or the folder, so that the user is asked again. Raises ChatError."""
         if rule in self.session:
             self.session.remove(rule)
         if rule in self.folder:
@@ -232,7 +232,7 @@ class Permissions:
                 self._change_folder(lambda rules: (text for text in rules if text != rule.text))
 
     def keep(self, rule: PermissionRule) -> None:
-        """Move a rule of the session or the folder to the user's settings. Raises ChatError."""
+        """Move a rule from the session or the folder to the user's settings. Raises ChatError."""
         if not rule.can_be_kept:
             raise ChatError("A command of several lines cannot be kept in the settings.")
         with in_words():
@@ -245,7 +245,7 @@ class Permissions:
 
 
 def written_calls_line(model: str, *, can_ask: bool = True) -> str:
-    """Return the line for the user of a model that writes its calls as text."""
+    """Return a line that tells the user that a model writes its calls as text."""
     what = "each is asked about" if can_ask else "none runs here without a rule that allows it"
     return (
         f"{model} writes its tool calls as text, so {what}. If it always does, put "
@@ -254,7 +254,7 @@ def written_calls_line(model: str, *, can_ask: bool = True) -> str:
 
 
 def asked_by(asker: str, title: str) -> str:
-    """Return the title of a question, with the task that asks, if it is one."""
+    """Return the title of a question, prefixed with the task that asks, if any."""
     return f"{asker} asks: {title[0].lower()}{title[1:]}" if asker else title
 
 

@@ -1,4 +1,4 @@
-"""One open session: all that belongs to it, made with it and closed with it."""
+"""One open session: creates and closes everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ from rolling_chat.tools.run_command import MAX_TIMEOUT, RunCommand
 class Session:
     """One open session.
 
-    One that another process has open is opened to follow: `holder` says who has it, nothing of it is
-    written, and `refresh` reads what the other wrote. `scope` is for the session of a task that runs. Raises
-    SettingsError, StoreError and ToolError when it cannot be opened.
+    If another process has it open, it is only followed: `holder` describes that process, nothing is written,
+    and `refresh` reads what the other process wrote. `scope` is set for the session of a running task.
+    Raises SettingsError, StoreError and ToolError if it cannot be opened.
     """
 
     def __init__(
@@ -152,32 +152,32 @@ class Session:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages of the current branch, root first, without a reply being streamed.
+        """All messages of the current branch, root first, without a reply being streamed.
 
-        The whole of it: what was not read yet is read now, which takes a while; `preview.ready` waits for it
-        off the event loop. Raises ChatError.
+        Missing ones are read now, which takes a while; `preview.ready` waits for them off the event loop.
+        Raises ChatError.
         """
         with in_words():
             return self.conversation.messages
 
     async def read_up(self, *, whole: bool) -> None:
-        """Read the messages above those that were read, the next ones or all. Raises ChatError."""
+        """Read older messages of the branch, the next ones or all (`whole`). Raises ChatError."""
         with in_words():
             await (self.conversation.read_rest() if whole else self.conversation.read_up())
 
     @property
     def model(self) -> str:
-        """The model that answers; in an outage of the session's own (`chosen`) one of its fallbacks."""
+        """The model that answers: the session's own (`chosen`), or a fallback while that is down."""
         return self.setup.model
 
     @property
     def chosen(self) -> ModelAt:
-        """The session's own model, which answers unless it is down."""
+        """The session's own model, which answers unless it is down, with its address."""
         return self.fallbacks.own
 
     @property
     def address(self) -> str | None:
-        """The address of the model's server: empty for the provider's own, None where it is not known."""
+        """The address of the model's server: empty for the provider's own, None if unknown."""
         return self.setup.address
 
     @property
@@ -187,7 +187,7 @@ class Session:
 
     @property
     def model_line(self) -> str:
-        """One line on the model: its name, where that came from, how to change it."""
+        """One line about the model: its name, where that came from, and how to change it."""
         if self.fallbacks.is_standing_in:
             source = f"the fallback setting, for {self.chosen.model} is down"
             return ModelChoice(self.model, source, self.address).line
@@ -195,16 +195,16 @@ class Session:
 
     @property
     def chosen_line(self) -> str:
-        """One line on the session's own model, also while another one answers."""
+        """One line about the session's own model, even while a fallback answers."""
         chosen, (model, address, line) = self.chosen, self._named
         if chosen == (model, address):
             return line
-        # the session was taken over from another process, with the model that answers there
+        # the session was taken over from another process, with the model used there
         return ModelChoice(chosen.model, "this session", chosen.address).line
 
     @property
     def known_addresses(self) -> Mapping[str, str]:
-        """The known addresses of the model, as `set_model` takes them, each with its origin."""
+        """The known addresses of the model, as `set_model` accepts them, each with its origin."""
         return known_addresses(self._runtime, self.model)
 
     @property
@@ -214,7 +214,7 @@ class Session:
 
     @property
     def missing_key(self) -> str:
-        """A line where the model needs a key and there is none; else empty."""
+        """A line that names the key that the model lacks; empty if it lacks none."""
         return missing_key_line(self._runtime, self.model, self.address)
 
     @property
@@ -227,42 +227,42 @@ class Session:
 
     @property
     def instructions(self) -> Instructions:
-        """The instruction files that are a part of the system prompt."""
+        """The instruction files in the system prompt."""
         return self.setup.instructions
 
     def read_instructions(self) -> None:
-        """Read instructions and skills again, unless a turn runs: its prompt stays as it is."""
+        """Read instructions and skills again, unless a turn runs: its prompt does not change."""
         if self.gate.idle.is_set():
             self.read_anew()
 
     def read_anew(self) -> None:
-        """Read all that is read once a turn: instructions, skills, commands, and which hooks there are."""
+        """Read everything that is read once per turn: instructions, skills, commands and hooks."""
         self.setup.read_instructions()
         self.extensions.read()
         self.hooks.read()
 
     def take_news(self) -> list[str]:
-        """Return lines about what was left out of that and was not told yet."""
+        """Return lines about instructions, skills, commands and hooks that were left out, each line once."""
         return self.extensions.take_news(self.hooks.faults)
 
     def instruction_sizes(self) -> Sequence[tuple[str, int]]:
-        """Return the name of each instruction file in the system prompt, and its tokens."""
+        """Return the name and the tokens of each instruction file in the system prompt."""
         count = self.state.sizes.estimator.count_text
         return tuple((section.name, count(section.text)) for section in self.instructions.sections)
 
     def skill_sizes(self) -> Sequence[tuple[str, int]]:
-        """Return the name of each skill in the system prompt, and the tokens of its line there."""
+        """Return the name of each skill in the system prompt and the tokens of its line."""
         count = self.state.sizes.estimator.count_text
         return tuple((skill.name, count(row)) for skill, row in self.setup.listed_skills)
 
     @property
     def has_plan(self) -> bool:
-        """Whether the newest message is an answer in plan mode, which could be carried out."""
+        """Whether the newest message is an answer in plan mode: a plan that could be carried out."""
         recent = self.conversation.recent
         return self.permissions.policy == "plan" and bool(recent) and recent[-1].role == "assistant"
 
     def result_tokens(self, messages: Sequence[Message]) -> Mapping[str, int]:
-        """Return the tokens of those tool results among `messages` that were ever counted, by message id."""
+        """Return the tokens of the tool results among `messages` that have been counted, by message id."""
         counts = self.state.counts
         known = ((one.id, counts.known_tokens(one)) for one in messages if one.role == "tool")
         return {message_id: tokens for message_id, tokens in known if tokens}
@@ -270,8 +270,8 @@ class Session:
     def set_model(self, model: str, address: str = "") -> str:
         """Use `model` from the next request on; return a line that reports it.
 
-        `address` is that of its server, "default" for the provider's own. Without it a model of the same
-        provider is asked where this one is.
+        `address` is that of its server, or "default" for the provider's own. If it is empty, a model of the
+        same provider keeps the current address.
         """
         self.gate.require_idle()
         chosen = self.chosen
@@ -288,7 +288,7 @@ class Session:
         return line
 
     def require_sendable(self) -> None:
-        """Raise ChatError while a turn runs or another process has the session open, and for a task's."""
+        """Raise ChatError if a turn runs, another process has the session open, or it is a task's session."""
         self.gate.require_idle()
         if self.info.task_of:
             raise ChatError("This is what was said in a task, to be read. /fork makes a copy to go on in.")
@@ -296,9 +296,9 @@ class Session:
         self.state.require_address()
 
     def turn_loop(self, emit: Emit, waiting: WaitingMessages) -> AgentLoop:
-        """Return the loop of one turn, for a conversation that ends with what the model has to answer.
+        """Return the loop of one turn, for a conversation that ends with a message for the model to answer.
 
-        It takes what comes in among `waiting` messages meanwhile.
+        The turn also sends the `waiting` messages that are added meanwhile.
         """
         self.fallbacks.begin_turn()
         runtime, setup, config = self._runtime, self.setup, self.setup.config
@@ -336,7 +336,7 @@ class Session:
         )  # fmt: skip
 
     def _open_task(self, info: SessionInfo, scope: TaskScope) -> Session:
-        """Open the session of a task, which has rolling context on so that it never stalls."""
+        """Open the session of a task, with rolling context on so that it never stalls."""
         task = Session(
             self._runtime, info, Listener(),
             model=info.model, address=info.api_base, rolling=True, model_line="", scope=scope,
@@ -347,9 +347,9 @@ class Session:
         return task
 
     async def run_own(self, command: str) -> str:
-        """Run a command for the user, as `run_command` would, and return its output and its exit code.
+        """Run a command that the user typed, and return its output and exit code.
 
-        It needs no permission: the user typed it. Raises ChatError if it cannot be run.
+        It runs as `run_command` would, but needs no permission. Raises ChatError if it cannot be run.
         """
         runtime = self._runtime
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -363,11 +363,11 @@ class Session:
         return self._runtime.attachments.is_kept(path) and self.conversation.is_said(path)
 
     def _last_seen(self, path: str) -> str | None:
-        """Return the hash of a file when this branch last knew all of it, None if it never did."""
+        """Return the hash of a file from when this branch last knew all of it; None if it never did."""
         return self._runtime.store.last_known(path, self.head)
 
     async def ask_server(self) -> str:
-        """Ask the model's server for its window, if it can tell and was not asked; return a line of news."""
+        """Ask the model's server for its window, once and if it reports one; return a line if it changed."""
         facts, model, address = self._runtime.server_facts, self.model, self.address
         if self._runtime.settings.for_model(model).max_input_tokens or not facts.is_due(model, address):
             return ""
@@ -382,7 +382,7 @@ class Session:
         return window_line(self._runtime, model, address)
 
     async def _ready_to_plan(self, emit: Emit) -> None:
-        """Wait until the summarizer has freed the server, the window is known, and a report is made."""
+        """Wait until summarizer requests are cancelled, servers started, the window known, a report made."""
         await self.summarizer.has_yielded()
         await self.servers.ready(emit)
         if line := await self.ask_server():
@@ -390,25 +390,25 @@ class Session:
         await self.preview.settled()
 
     async def count_beginning(self) -> None:
-        """Have the next request counted as far as it stands, if a server nearby counts, for the gauge."""
+        """Have a server nearby, if it counts tokens, count the next request so far, for the gauge."""
         if self.gate.idle.is_set() and not self.state.is_followed:
             await self._counter.count_beginning(self.conversation.branch)
 
     def refresh(self) -> bool:
-        """Read what another process wrote to the session that it has open; return whether there was anything.
+        """Read what another process has written to the session; return whether anything has changed.
 
-        Once the other has released the session, or died, it is ours.
+        Once that process has released the session, or died, this one takes it over.
         """
         return self.gate.idle.is_set() and self.state.refresh()
 
     def usage_by_purpose(self) -> Mapping[str, tuple[int, Usage, int]]:
-        """Return by purpose, "answer", "summary" or "task": requests, usage, and those of unknown price."""
+        """Return requests, usage and unpriced requests by purpose: "answer", "summary" or "task"."""
         with in_words():
             rows = self._runtime.store.usage_rows("purpose", self.info.id)
         return {row.name: (row.requests, row.usage, row.unpriced) for row in rows}
 
     def cache_misses(self) -> Sequence[tuple[str, int, int]]:
-        """Return why the provider's cache was missed, how often, and the tokens read anew."""
+        """Return the causes of cache misses, each with its number of requests and of tokens read again."""
         with in_words():
             rows = self._runtime.store.cache_misses(self.info.id)
         return [(row.cause, row.requests, row.tokens) for row in rows]
@@ -421,12 +421,12 @@ class Session:
         self.state.update(title=title)
 
     def share(self, member: str, *, may_write: bool | None) -> None:
-        """Let another user of the store read the session, or write to it; None ends that."""
+        """Let another user of the store read the session, or also write to it; None revokes that."""
         with in_words():
             self._runtime.store.share(self.info.id, member, may_write=may_write)
 
     def shared_with(self) -> Mapping[str, bool]:
-        """Return the users whom the session is shared with, and whether each may write. Raises ChatError."""
+        """Return the users with whom the session is shared, and whether each may write. Raises ChatError."""
         with in_words():
             return self._runtime.store.shared_with(self.info.id)
 
@@ -437,7 +437,7 @@ class Session:
         return messages[-1].id if messages else ""
 
     def export(self, target: str = "") -> Path:
-        """Write the branch to a new file, given by name or by format; return the file."""
+        """Write the branch to a new file; `target` is its name or a format. Return the file."""
         with in_words():
             summary = self._runtime.store.summary(self.info.id)
         secrets = secrets_in(self._runtime.environ)
@@ -451,16 +451,16 @@ class Session:
         return session_as_markdown(self.info, messages, secrets=secrets)
 
     async def find_obstacle(self) -> Obstacle:
-        """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
+        """Find out why the request of the last turn did not fit. Raises ChatError."""
         report = self.preview.report()
         rolled = report if self.rolling else await self.overrides.preview()
         return find_obstacle(report, rolled, can_read=self.setup.reads_files)
 
     async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
-        """Undo a message that is too large; keep its text in the session and as a private file.
+        """Undo a message that is too large; its text stays in the session and is saved as a private file.
 
-        Returns what to send in its place: its head and tail or its first line, and the name of the file.
-        Raises ChatError, and the message stays, where it is not the newest or the file cannot be written.
+        Return the text to send instead: its head and tail or its first line, and the name of the file. Raises
+        ChatError and keeps the message if it is not the newest or the file cannot be written.
         """
         self.gate.require_idle()
         self.summaries.cancel()
@@ -481,16 +481,13 @@ class Session:
         path = self._runtime.attachments.keep(self.info.on_disk, text)
         note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
         if not head_and_tail:
-            # what is too large is the text: its pictures are attached again
+            # only the text is too large, so its pictures are attached again
             pictures = [one.mention for one in message.attachments if one.picture]
             return as_opening(remarked(message.words, pictures), note)
         return as_head_and_tail(whole, note, large, self.state.sizes.estimator.count_text)
 
     def close(self) -> None:
-        """Stop the session's background work, and release the session.
-
-        One that nothing was ever said in leaves no trace.
-        """
+        """Stop the session's background work and release the session; one without messages is deleted."""
         self.summaries.cancel()
         self.servers.close()
         self.hooks.close()

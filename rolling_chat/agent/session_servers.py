@@ -1,4 +1,4 @@
-"""The MCP servers of one session: which are on, and which of their tools the model is offered."""
+"""The MCP servers of one session: which are on, and which of their tools are offered to the model."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from rolling_chat.tools.mcp.tool import SearchTool, ServerTool
 
 log = logging.getLogger("rolling_chat.agent.session_servers")
 
-_SILENT_SECONDS = 1.0  # of waiting for servers, before it is said
-_NAMED = 5  # servers in one line
+_SILENT_SECONDS = 1.0  # of waiting for servers before the user is told
+_MAX_NAMED = 5  # servers in one line
 
 
 @dataclass(frozen=True, slots=True)
 class PricedTool:
-    """A tool of a server with its size in tokens; `is_offered` with every request, or found by search."""
+    """A tool of a server with its size in tokens; unless `is_offered`, the model finds it by search."""
 
     name: str
     own_name: str
@@ -44,31 +44,31 @@ class PricedTool:
 
 
 class SessionServers:
-    """Offers the tools of the servers that are on, from the next turn after they have changed.
+    """Offers the tools of the servers that are on; changes take effect with the next turn.
 
-    Within a turn the tools stay as they are, so that the beginning of the prompt does.
+    The tools do not change within a turn, so that the beginning of the prompt does not either.
     """
 
     def __init__(
         self, runtime: Runtime, state: SessionState, gate: TurnGate, listener: Listener, *, has_any: bool
     ) -> None:
         self._runtime = runtime
-        self._has_any = has_any  # a task has the tools that it was given
+        self._has_any = has_any  # False in a task, which has only the tools that it was given
         self._state = state
         self._gate = gate
         self._listener = listener
-        self._own: dict[str, McpServer] = {}  # by name, of this session alone
+        self._own: dict[str, McpServer] = {}  # only in this session, by name
         self._off = {name for name, server in self._all.items() if not server.config.enabled}
-        self._prices: dict[str, int] = {}  # of schemas, in JSON
+        self._prices: dict[str, int] = {}  # tokens by schema, in JSON
         self._priced_for = ""
         self._refreshing: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._said = ""  # the last line about a server
+        self._last_line = ""  # about a server
         self.tools: Mapping[str, tuple[PricedTool, ...]] = {}  # by server, as they were offered last
         self._stored = runtime.store.state(state.info.id).servers
         self._restore()
         self._watch(self._all.values())
-        for server in self.in_use:  # so that none stops while another session takes this one's place
+        for server in self.in_use:  # so that none stops while this session replaces another one
             server.used_by(state.info.id)
 
     @property
@@ -86,7 +86,7 @@ class SessionServers:
 
     @property
     def sizes(self) -> Sequence[tuple[str, int, int]]:
-        """The name of each server whose tools go with every request, their number, and their tokens."""
+        """The name, number of tools and their tokens for each server with tools in every request."""
         offered = {name: [one for one in tools if one.is_offered] for name, tools in self.tools.items()}
         return [
             (name, len(tools), sum(one.tokens for one in tools)) for name, tools in offered.items() if tools
@@ -101,7 +101,7 @@ class SessionServers:
         return server
 
     def add(self, configs: Iterable[McpServerConfig]) -> None:
-        """Add servers for this session alone; they end with it, and win over others of the same name."""
+        """Add servers for this session only; they end with it, and replace others of the same name."""
         session, known = self._state.info.id, {name: server.config for name, server in self._own.items()}
         new = [config for config in configs if known.get(config.name) != config]
         if not new or not self._has_any:
@@ -137,7 +137,7 @@ class SessionServers:
         return self.switch(name, on=True)
 
     async def logout(self, name: str) -> str:
-        """Forget the user's login to a server; return a line that reports it. Raises ChatError."""
+        """Delete the user's login to a server; return a line that reports it. Raises ChatError."""
         server = self.find(name)
         with in_words():
             was_known = self._runtime.mcp_surroundings.logins.forget(server.config.url)
@@ -146,7 +146,7 @@ class SessionServers:
         return f"Logged out of {name}." if was_known else f"Nobody is logged in to {name}."
 
     async def login(self, name: str, show: ShowAddress) -> str:
-        """Let the user log in to a server; return a line that reports it. Raises ChatError."""
+        """Have the user log in to a server; return a line that reports it. Raises ChatError."""
         server = self.find(name)
         self._off.discard(name)
         try:
@@ -156,7 +156,7 @@ class SessionServers:
         return f"Logged in to the MCP server {name}: {plural(len(server.offer.tools), 'tool')}."
 
     def start(self) -> None:
-        """Start the servers that are on in the background, and those that were stopped again."""
+        """Start the servers that are on and not running, in the background."""
         if self._state.is_followed or self._is_closed:
             return
         for server in self.in_use:
@@ -164,7 +164,7 @@ class SessionServers:
                 server.start()
 
     async def ready(self, emit: Emit) -> None:
-        """Wait until the servers that are on have started, or for as long as the settings say."""
+        """Wait until the servers that are on have started, at most as long as the settings say."""
         if not self._all:
             return
         self.start()
@@ -174,7 +174,7 @@ class SessionServers:
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Offer the tools that the servers have now. Call it between turns, or before one plans anything."""
+        """Offer the servers' current tools. Call it between turns, or before a turn plans anything."""
         tools = [
             ServerTool(server, definition)
             for server in self.in_use
@@ -210,7 +210,7 @@ class SessionServers:
         )
 
     def close(self) -> None:
-        """Let go of the servers: those that no other session uses stop."""
+        """Release the servers; those that no other session uses are stopped."""
         self._is_closed = True
         for server in self._all.values():
             server.left_by(self._state.info.id)
@@ -227,21 +227,21 @@ class SessionServers:
             server.on_change.append(self._server_changed)
 
     def _restore(self) -> None:
-        """Switch the servers as they were when the session was left; say which are not there any more."""
+        """Switch the servers on and off as stored with the session; add a notice about missing ones."""
         if not self._has_any:
             return
         stored = self._stored
         self._off |= {name for name, on in stored.items() if not on}
         self._off -= {name for name, on in stored.items() if on}
-        gone = [name for name, on in stored.items() if on and name not in self._all]
-        if gone:
-            which = "server {}, which is" if len(gone) == 1 else "servers {}, which are"
-            names = which.format(", ".join(gone[:_NAMED]))
+        missing = [name for name, on in stored.items() if on and name not in self._all]
+        if missing:
+            which = "server {}, which is" if len(missing) == 1 else "servers {}, which are"
+            names = which.format(", ".join(missing[:_MAX_NAMED]))
             self._state.notices.append(f"This session used the MCP {names} not configured here now.")
         self._state.notices.extend(f"MCP: {line}." for line in self._runtime.mcp_faults)
 
     def _keep(self) -> None:
-        """Store which servers are off and of which the model had tools, if that has changed."""
+        """Store which servers are off and which had their tools offered, if that has changed."""
         configured = self._runtime.mcp.by_name
         offered = {name: True for name, tools in self.tools.items() if tools and name in configured}
         off = {name: False for name in self._off if name in configured}
@@ -252,7 +252,7 @@ class SessionServers:
             self._state.update(servers=servers)
 
     def _is_chosen(self, name: str) -> bool:
-        """Whether a tool is among those that the settings offer: all, or those that a pattern names."""
+        """Return whether the settings offer a tool: all are offered, or those that a pattern matches."""
         match self._runtime.settings.agent.tools:
             case "all":
                 return True
@@ -280,18 +280,18 @@ class SessionServers:
     def _server_changed(self, line: str) -> None:
         if self._is_closed:
             return
-        if line and line != self._said and self._listener.on_server is not None:
+        if line and line != self._last_line and self._listener.on_server is not None:
             self._listener.on_server(line)
-        self._said = line or self._said
+        self._last_line = line or self._last_line
         self._refresh_soon()
 
     def _refresh_soon(self) -> None:
-        """Offer other tools in the background, unless a turn runs: the next one begins with them."""
+        """Offer the current tools in the background, unless a turn runs: the next one will offer them."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh_while_idle())
 
     async def _refresh_while_idle(self) -> None:
-        await asyncio.sleep(0)  # several changes come at once
+        await asyncio.sleep(0)  # several changes often arrive together
         if not self._gate.idle.is_set() or self._is_closed or self._state.is_followed:
             return
         before = self._state.setup.revision
@@ -314,12 +314,12 @@ class SessionServers:
         text = json.dumps(tool.schema)
         if text not in self._prices:
             schema = tool.schema
-            # without what a provider adds once for all tools
+            # exclude what a provider adds once for all tools
             self._prices[text] = estimator.count_tools([schema, schema]) - estimator.count_tools([schema])
         return self._prices[text]
 
     def _searched(self, tools: Sequence[ServerTool], prices: Mapping[str, int]) -> set[str]:
-        """Return the servers whose tools are found by search: the largest sets, until the rest has room."""
+        """Return the servers whose tools are found by search: those with the largest, until the rest fits."""
         room = int(self._runtime.settings.mcp.max_share * self._state.setup.window)
         sizes: dict[str, int] = {}
         for tool in tools:
@@ -334,5 +334,5 @@ class SessionServers:
 
 def _named(servers: Iterable[McpServer]) -> str:
     names = [server.name for server in servers]
-    shown = ", ".join(names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
+    shown = ", ".join(names[:_MAX_NAMED]) + (" and others" if len(names) > _MAX_NAMED else "")
     return f"the MCP {'server' if len(names) == 1 else 'servers'} {shown}"

@@ -1,4 +1,4 @@
-"""What requests cost: the limits that the user set, asked about before they are passed."""
+"""Check the user's limits on costs, and ask before a request may pass one."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ SESSION, DAY = "max_cost_session", "max_cost_day"
 
 
 class SpendingLimitError(ChatError):
-    """A request that is not sent because of a limit on what may be spent."""
+    """A request that is not sent because of a limit on costs."""
 
 
 @dataclass(slots=True)
 class Spending:
     """Checks the cost limits of the settings before each request of one session.
 
-    The next request is priced at the full price of its prompt, as if nothing was cached, and of an answer as
-    long as the room reserved for it. `raised` is how much more of each limit the user has allowed, in
-    dollars; `told_unpriced`: the user knows that the model has no price. `asker` is the task that sends the
-    requests, empty for the session itself, and asks while it has `asking`; `in_flight` are the prices of the
-    requests that several send at once and whose cost is not known yet.
+    The next request is priced as if nothing were cached and its answer filled the room reserved for it.
+    `raised` is how much the user has raised each limit, in dollars. `told_unpriced`: the user has been told
+    that the model has no known price. `asker` is the task that sends the requests, if any, which asks while
+    it holds the lock `asking`. `in_flight` has the prices of parallel requests whose cost is not known yet.
     """
 
     runtime: Runtime
@@ -43,15 +42,15 @@ class Spending:
     in_flight: dict[int, float] = field(default_factory=dict)
 
     def named(self, asker: str, asking: asyncio.Lock) -> Spending:
-        """Return the same limits for a task, which names itself where it asks, while no other one does."""
+        """Return the same limits for a task, whose questions name it and are asked one at a time."""
         return replace(self, asker=asker, asking=asking)
 
     def settle(self) -> None:
-        """Forget the price of the request that was sent last: what it cost is in the store."""
+        """Forget the price of the last request, because its cost is now in the store."""
         self.in_flight.pop(id(self), None)
 
     async def check(self, planned: PlannedRequest) -> str:
-        """Return a line for the user, if any; ask before a limit is passed.
+        """Ask the user before a limit is passed; return a line for the user, if any.
 
         Raises SpendingLimitError if the request must not be sent.
         """
@@ -68,7 +67,7 @@ class Spending:
         return ""
 
     def forbids(self, planned: PlannedRequest) -> str:
-        """Return the limit of cost that a request in the background might pass; empty if none."""
+        """Return the limit that a request in the background might pass; empty if none."""
         price = self.price_of(planned)
         if price is None or ModelRef.parse(planned.request.model).is_demo:
             return ""
@@ -89,7 +88,7 @@ class Spending:
         return prompt * prices.input + planned.report.reserve * prices.output
 
     def spent(self, name: str) -> float:
-        """Return what this session, or this day in all sessions, has cost so far, in US dollars."""
+        """Return the cost of this session, or of all sessions today, in US dollars; `name` is the limit."""
         store = self.runtime.store
         if name == SESSION:
             return store.usage(self.session_id).cost or 0.0
@@ -98,7 +97,7 @@ class Spending:
         return store.cost_since(midnight)
 
     def lines(self) -> list[str]:
-        """Return lines on what was spent today and on the limits that are set."""
+        """Return lines about today's cost and the limits that are set."""
         lines = [f"today, in all sessions: {dollars(self.spent(DAY))}"]
         for name, limit in self._limits():
             more = self.raised.get(name, 0.0)
@@ -112,7 +111,7 @@ class Spending:
                 yield name, limit
 
     def _is_passed(self, name: str, limit: float, price: float) -> bool:
-        """Return whether a limit may be passed by a request of that price, and those that are under way."""
+        """Return whether a request of that price, with those in flight, may pass a limit."""
         pending = sum(self.in_flight.values()) - self.in_flight.get(id(self), 0.0)
         return self.spent(name) + pending + price > limit + self.raised.get(name, 0.0)
 
@@ -120,7 +119,7 @@ class Spending:
         if not self._is_passed(name, limit, price):
             return
         async with self.asking or contextlib.nullcontext():
-            if self._is_passed(name, limit, price):  # the answer to another question may have raised it
+            if self._is_passed(name, limit, price):  # another answer may have raised the limit
                 await self._ask(name, limit, price)
 
     async def _ask(self, name: str, limit: float, price: float) -> None:
@@ -140,5 +139,5 @@ class Spending:
         line = f"the price of {model} is not known, so agent.{name} cannot be kept"
         if self.listener.ask_spending is None:
             raise SpendingLimitError(f"Not sent: {line}.")
-        told, self.told_unpriced = self.told_unpriced, True
-        return "" if told else f"{line[0].upper()}{line[1:]}."
+        was_told, self.told_unpriced = self.told_unpriced, True
+        return "" if was_told else f"{line[0].upper()}{line[1:]}."

@@ -1,7 +1,7 @@
 """OpenTelemetry: turns, requests and tool calls as spans and metrics, by its conventions for generative AI.
 
-Nothing is sent unless the user's own settings name a collector, and never what was said: only names, counts,
-durations and costs. https://opentelemetry.io/docs/specs/semconv/gen-ai/
+Nothing is sent unless the user's own settings name a collector, and then only names, counts, durations and
+costs, never message texts. https://opentelemetry.io/docs/specs/semconv/gen-ai/
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MISSING = "telemetry.endpoint is set, but nothing is sent: install the extra `otel`."
-_PATIENCE = 2.0  # seconds that a collector has to answer, and that the end of the program waits for it
+_PATIENCE = 2.0  # seconds for a collector to answer, and for the end of the program to wait for it
 _EXPORT_EVERY = 10_000  # milliseconds between two exports of metrics
 _LEFT = (Fate.OMITTED, Fate.SUMMARIZED, Fate.MASKED, Fate.SHORTENED)
-# the buckets that the conventions ask for, in tokens and in seconds
+# the buckets that the conventions recommend, in tokens and in seconds
 _TOKEN_BUCKETS = (1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304)
 _SECOND_BUCKETS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 
 
 def is_installed() -> bool:
-    """Return whether the extra is there."""
+    """Return whether the extra is installed."""
     try:
         return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ImportError:
@@ -63,7 +63,7 @@ class Telemetry:
 
         from rolling_chat import __version__ as version  # noqa: PLC0415  # looking it up takes 50 ms
 
-        # what it says of a dead collector belongs to the log
+        # complaints about a dead collector belong in the log
         logger = logging.getLogger("opentelemetry")
         logger.handlers[:], logger.propagate = logging.getLogger("rolling_chat").handlers, False
         base = endpoint.rstrip("/")
@@ -97,7 +97,7 @@ class Telemetry:
         return TurnTrace(self._tracer, self._tokens, self._seconds, session_id)
 
     def close(self) -> None:
-        """Send what is left, waiting for the collector a moment at most."""
+        """Send what is left, waiting only a moment for the collector."""
         closing = [
             threading.Thread(target=provider.shutdown, daemon=True)
             for provider in (self._spans, self._metrics)
@@ -109,7 +109,7 @@ class Telemetry:
 
 
 class TurnTrace:
-    """The spans of one turn: itself, its requests, its tool calls."""
+    """The spans of one turn, its requests and its tool calls."""
 
     def __init__(self, tracer: Tracer, tokens: Histogram, seconds: Histogram, session_id: str) -> None:
         from opentelemetry.trace import set_span_in_context  # noqa: PLC0415  # an extra
@@ -131,7 +131,7 @@ class TurnTrace:
         self._left = -1
 
     def take(self, event: Event) -> None:
-        """Follow the turn by one event."""
+        """Update the spans from an event of the turn."""
         match event:
             case PromptPlanned(report):
                 self._planned(report)
@@ -163,7 +163,7 @@ class TurnTrace:
                 self._end(outcome.value if error else "")
 
     def end(self) -> None:
-        """End every span that is still open: the turn was left."""
+        """End every span that is still open, because the turn was abandoned."""
         self._end("cancelled")
 
     def _end(self, error: str) -> None:
@@ -175,7 +175,7 @@ class TurnTrace:
             _close(self._span, error)
 
     def _planned(self, report: PromptReport) -> None:
-        """Note a trim: more has left the prompt, or is shortened in it, than in the request before."""
+        """Record a trim: more messages are omitted or shortened than in the previous request."""
         left = report.count(*_LEFT)
         if left > self._left >= 0:
             self._span.add_event(

@@ -1,4 +1,4 @@
-"""How good our token counts were: estimate and upper bound of stored requests beside what was reported."""
+"""Compare the estimates and upper bounds of stored requests with the reported token counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rolling_chat.sessions.store import SessionStore
 _LATIN = 0x24F
 """The last code point of the Latin letters and their extensions."""
 
-_OTHER_SHARE = 0.3  # of a text's letters, from which on it is of another script
+_OTHER_SHARE = 0.3  # share of non-Latin letters above which a text is in another script
 
 
 class Phase(StrEnum):
@@ -41,7 +41,7 @@ class Counted:
 
     @property
     def error(self) -> float:
-        """How far the estimate is off, as a share of the count; above 0 where it is too high."""
+        """The error of the estimate, as a share of the count; positive if it is too high."""
         return self.estimated / self.reported - 1
 
     @property
@@ -52,7 +52,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What came between two requests with the same beginning: its kind of content, and its tokens."""
+    """What was added between two requests with the same beginning: its kind of content and its tokens."""
 
     model: str
     content: str
@@ -61,7 +61,7 @@ class Added:
 
     @property
     def error(self) -> float:
-        """How far the estimate is off, as a share of the count."""
+        """The error of the estimate, as a share of the count."""
         return self.estimated / self.reported - 1
 
 
@@ -69,8 +69,8 @@ class Added:
 class TokenLog:
     """The requests of a store that have a count, and what was added between them.
 
-    `unreported` requests were answered without a count; `left_out` ones have a count that cannot be of this
-    prompt: the sum of several requests, say.
+    `unreported` requests were answered without a count. `left_out` ones have a count that cannot be of this
+    prompt, such as the sum of several requests.
     """
 
     requests: tuple[Counted, ...] = ()
@@ -81,7 +81,7 @@ class TokenLog:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """The errors of some estimates as shares of the counts, without their signs; `ratio` is of the sums."""
+    """The absolute errors of some estimates, as shares of the counts; `ratio` is that of the sums."""
 
     count: int
     reported: int
@@ -137,7 +137,7 @@ def by_content(log: TokenLog) -> dict[str, list[Added]]:
 
 
 def content_of(messages: Iterable[Message]) -> str:
-    """Name the kind of content that most characters of some messages are of."""
+    """Return the kind of content of most characters in some messages."""
     sizes: Counter[str] = Counter()
     for message in messages:
         if any(attachment.picture for attachment in message.attachments):
@@ -156,7 +156,7 @@ def _kind_of(message: Message) -> str:
 
 
 def _in_phases(records: Iterable[RequestRecord]) -> Iterator[Counted]:
-    """Yield the figures of a session's requests: the first of each model, and those after it."""
+    """Yield the figures of a session's requests, with their phases."""
     known: set[str] = set()
     for record in records:
         phase = Phase.GROWING if record.model in known else Phase.FIRST
@@ -169,7 +169,7 @@ def _in_phases(records: Iterable[RequestRecord]) -> Iterator[Counted]:
 
 
 def _added(store: SessionStore, session_id: str, records: Sequence[RequestRecord]) -> Iterator[Added]:
-    """Yield what was added between requests of which the later begins with all of the earlier one."""
+    """Yield what was added between adjacent requests if the later one begins with all of the earlier."""
     branch: list[Message] = []
     places: dict[str, int] = {}
     before: RequestRecord | None = None
@@ -192,7 +192,7 @@ def _added(store: SessionStore, session_id: str, records: Sequence[RequestRecord
 
 
 def _branch(store: SessionStore, session_id: str, newest: str, head: str) -> list[Message]:
-    """Return the branch of the newest request if `head` is on it, else that of `head`."""
+    """Return the branch of the newest request if it contains `head`, else that of `head`."""
     try:
         branch = store.branch(session_id, newest) if newest else []
         if all(message.id != head for message in branch):
@@ -203,7 +203,7 @@ def _branch(store: SessionStore, session_id: str, newest: str, head: str) -> lis
 
 
 def _continues(earlier: RequestRecord, record: RequestRecord) -> bool:
-    """Whether the estimate of a request began with the count of the earlier one: no trim between them."""
+    """Return whether a request's estimate is based on the earlier one's count, without a trim between."""
     if record.model != earlier.model or not record.totals.get("confirmed"):
         return False
     plans = (ContextPlan.from_json(one.plan) for one in (earlier, record))
@@ -212,5 +212,5 @@ def _continues(earlier: RequestRecord, record: RequestRecord) -> bool:
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
-    """The value below or at which this share of the ordered values lies."""
+    """Return the value at or below which this share of the ordered values lies."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

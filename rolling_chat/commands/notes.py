@@ -83,7 +83,7 @@ async def _pick(context: CommandContext, doing: str) -> str:
         context.say(_NONE)
         return ""
     taken = notes.count(notes.notes)
-    title = f"Notes of the model: {taken:,} of {notes.most:,} tokens; choose one to {doing}"
+    title = f"Notes of the model: {taken:,} of {notes.max_tokens:,} tokens; choose one to {doing}"
     return await context.pick(title, listed) or ""
 
 

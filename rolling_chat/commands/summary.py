@@ -47,7 +47,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     summaries.edit(text)
     context.refresh_report()
     edited = summaries.current
-    size, most = edited.tokens_after if edited else 0, summaries.most_tokens
+    size, most = edited.tokens_after if edited else 0, summaries.max_tokens
     cut = f" It is ~{size:,} tokens long; only the lines within {most:,} are sent." if size > most else ""
     context.say(f"The summary is as you wrote it, from the next request on; /compact undo goes back.{cut}")
 

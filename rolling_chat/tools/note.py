@@ -1,4 +1,4 @@
-"""note: the model keeps what it must not lose in its prompt."""
+"""note: keeps a note of the model's in its prompt."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rolling_chat.notes import NOTE_TOOL, Note, normalize_note, parse_key
 from rolling_chat.text import one_line
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
 
-_BEGINS = 40  # characters of a note in a list of them
+_MAX_LISTED = 40  # characters of a note in a list
 
 
 @dataclass(frozen=True, slots=True)
 class NoteTool:
-    """The tool `note(text, replaces)`: the note is in the call itself, see `rolling_chat.notes`."""
+    """The tool `note(text, replaces)`; the call itself contains the note (see `rolling_chat.notes`)."""
 
     name: str = NOTE_TOOL
     needs_permission: bool = False
-    only_reads: bool = False  # of two notes the later one may replace the other
+    only_reads: bool = False  # a note may replace one of an earlier call
 
     @property
     def schema(self) -> dict[str, Json]:
@@ -37,7 +37,7 @@ class NoteTool:
         return f"{self.name} {one_line(text)}".rstrip() if isinstance(text, str) else self.name
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Take the note if all notes together fit: it stands in the call."""
+        """Accept the note if all notes together fit; the call itself contains it."""
         text = normalize_note(read_text(arguments, "text"))
         if not text:
             raise ToolError("The argument 'text' is blank: give the note as text.")
@@ -48,15 +48,15 @@ class NoteTool:
         replaced = _replaced(read_text(arguments, "replaces", default=""), notes)
         notes = [note for note in notes if note is not replaced]
         note = Note(pad.next_key, text)
-        taken, room = pad.count([*notes, note]), pad.most
-        if taken > room:
+        size, room = pad.count([*notes, note]), pad.max_tokens
+        if size > room:
             raise ToolError(_no_room(pad.count([note]), room, notes))
-        said = f"[noted as {note.key.name}; your notes take {taken} of {room} tokens]"
-        return ToolResult(said, shown=text)
+        line = f"[noted as {note.key.name}; your notes take {size} of {room} tokens]"
+        return ToolResult(line, shown=text)
 
 
 def _replaced(name: str, notes: Sequence[Note]) -> Note | None:
-    """Return the note of this name, None for no name. Raises ToolError for one that cannot be replaced."""
+    """Return the note of this name; None for no name. Raises ToolError if it cannot be replaced."""
     if not name.strip():
         return None
     key = parse_key(name)
@@ -68,9 +68,9 @@ def _replaced(name: str, notes: Sequence[Note]) -> Note | None:
     return found
 
 
-def _no_room(taken: int, room: int, notes: Sequence[Note]) -> str:
+def _no_room(size: int, room: int, notes: Sequence[Note]) -> str:
     if not notes:
-        return f"Not noted: it takes {taken} tokens, and all notes together {room} at most. Make it shorter."
+        return f"Not noted: it takes {size} tokens, and all notes together {room} at most. Make it shorter."
     return (
         f"Not noted: all notes together take at most {room} tokens. Make it shorter, or give in 'replaces' "
         f"the id of a note that is no longer needed. {_listed(notes)}"
@@ -80,5 +80,5 @@ def _no_room(taken: int, room: int, notes: Sequence[Note]) -> str:
 def _listed(notes: Sequence[Note]) -> str:
     if not notes:
         return "There are no notes yet."
-    listed = (f"{note.key.name} {one_line(note.text, _BEGINS)!r}" for note in notes)
+    listed = (f"{note.key.name} {one_line(note.text, _MAX_LISTED)!r}" for note in notes)
     return f"Your notes: {'; '.join(listed)}."

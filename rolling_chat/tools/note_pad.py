@@ -1,4 +1,4 @@
-"""What the tool `note` may see of the notes that a conversation has."""
+"""The part of a conversation's notes that the tool `note` uses."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from rolling_chat.notes import Note, NoteKey
 
 
 class NotePad(Protocol):
-    """The notes of the session's branch, as they are told in a prompt."""
+    """The notes of the session's branch, as they are listed in a prompt."""
 
     @property
     def notes(self) -> Sequence[Note]:
-        """The notes, oldest first, with those of calls in this reply that were answered."""
+        """The notes, oldest first, including those of this reply's answered calls."""
         ...
 
     @property
     def next_key(self) -> NoteKey:
-        """The key of the note that the call makes which is being answered."""
+        """The key for the note of the call that is being answered."""
         ...
 
     @property
-    def most(self) -> int:
-        """The most that all notes may take together, in tokens."""
+    def max_tokens(self) -> int:
+        """The limit for all notes together, in tokens."""
         ...
 
     def count(self, notes: Sequence[Note]) -> int:
-        """Return what these notes take together, in tokens."""
+        """Return the size of these notes together, in tokens."""
         ...

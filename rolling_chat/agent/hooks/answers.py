@@ -1,4 +1,4 @@
-"""What a hook answers: by its exit code, in plain text, or in JSON."""
+"""Read a hook's answer from its exit code, plain text or JSON."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rolling_chat.tools.process import Ended, Output
 
 Decision: TypeAlias = Literal["", "allow", "ask", "deny"]
 Trigger: TypeAlias = Literal["auto", "manual"]
-"""Who had history shortened: the program, or the user."""
+"""Whether the program or the user started to shorten history."""
 
 MAX_TEXT = 10_000
-"""Characters of what a hook says to the model."""
+"""The maximum number of characters from a hook to the model."""
 
 BLOCKED = 2
-"""The exit code by which a hook says no; what it writes to its standard error says why."""
+"""The exit code of a hook that refuses; its standard error says why."""
 
-_TELLS_MODEL = frozenset({"SessionStart", "UserPromptSubmit"})  # whose plain output goes to the model
+_TELLS_MODEL = frozenset({"SessionStart", "UserPromptSubmit"})  # events whose plain output goes to the model
 _DECISIONS: dict[object, Decision] = {
     "approve": "allow",
     "allow": "allow",
@@ -33,10 +33,11 @@ _MAX_LINE = 300
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """The answer of one hook. `reason` says why it decided so, `context` is told to the model.
+    """The answer of one hook.
 
-    `updated` are the arguments that a call is to have. `message` is a line for the user. `stops`: the turn
-    is to end. `fault` is why the hook itself failed, in a few words.
+    `reason` is the reason for its decision, and `context` is for the model. `updated` are new arguments for a
+    call. `message` is a line for the user. `stops`: the turn must end. `fault` is why the hook itself failed,
+    in a few words.
     """
 
     decision: Decision = ""
@@ -50,14 +51,14 @@ class HookAnswer:
 
 def read_answer(event: str, ended: Ended, errors: Output, timeout: int) -> HookAnswer:
     """Read the answer of a hook that has ended."""
-    output, said = _text(ended.output), _text(errors)
+    output, error_text = _text(ended.output), _text(errors)
     if ended.timed_out:
         return HookAnswer(fault=f"it took more than {timeout} seconds")
     if ended.code == BLOCKED:
-        return HookAnswer("deny", _cut(said) or "it gave no reason")
+        return HookAnswer("deny", _cut(error_text) or "it gave no reason")
     if ended.code:
         how = f"exit code {ended.code}" if ended.code > 0 else f"killed by signal {-ended.code}"
-        return HookAnswer(fault=f"{how}{': ' if said else ''}{one_line(said, _MAX_LINE)}")
+        return HookAnswer(fault=f"{how}{': ' if error_text else ''}{one_line(error_text, _MAX_LINE)}")
     if not output.startswith("{"):
         return HookAnswer(context=_cut(output) if event in _TELLS_MODEL else "")
     if ended.output.left_out:

@@ -1,4 +1,4 @@
-"""One hook as a process: what it is given, what it may touch, and how it is ended."""
+"""Run a hook as a process: its input, its sandbox, and its time limit."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from rolling_chat.tools.sandbox.sandbox import Enclosed
 
 log = logging.getLogger("rolling_chat.agent.hooks")
 
-_MAX_OUTPUT = 200_000  # bytes that are read of what a hook writes
-_AT_ONCE = 4  # hooks that run beside each other, for calls that do
+_MAX_OUTPUT = 200_000  # bytes of a hook's output that are read
+_AT_ONCE = 4  # hooks that run in parallel, for parallel calls
 
 
 @dataclass(frozen=True, slots=True)
 class HookRunner:
     """Runs hooks by the shell in the working folder, without the secrets of the environment.
 
-    A project's hook runs in the sandbox, if there is one, as the model's commands do; one of the user's own
-    does not.
+    A project's hook runs in the sandbox, if there is one, like the model's commands. The user's own hooks do
+    not.
     """
 
     runtime: Runtime
@@ -43,7 +43,7 @@ class HookRunner:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def run(self, event: str, hook: Hook, payload: Mapping[str, Json]) -> HookAnswer:
-        """Run a hook with `payload` on its input, and return its answer; that it failed is one, too."""
+        """Run a hook with `payload` on its input; return its answer, or one that reports its failure."""
         errors = Output(_MAX_OUTPUT)
         try:
             enclosing, is_sandboxed = await self._around(hook)
@@ -67,9 +67,9 @@ class HookRunner:
         return answer
 
     async def _around(self, hook: Hook) -> tuple[AbstractAsyncContextManager[Enclosed], bool]:
-        """Return the sandbox around a hook, or none, and whether it is one.
+        """Return the context to run a hook in, and whether that is a sandbox.
 
-        Raises ToolError where one is required and missing.
+        Raises ToolError if a sandbox is required and missing.
         """
         runtime = self.runtime
         secretless = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -84,5 +84,5 @@ class HookRunner:
 
 
 def name_of(hook: Hook) -> str:
-    """Return how a hook is called where it has done something."""
+    """Return the name of a hook in lines for the user and the model: its command, in quotes."""
     return f"“{one_line(exact(hook.command), 60)}”"

@@ -1,4 +1,4 @@
-"""The hooks of one session: run on each event, one after another, and their answers put together."""
+"""Run the hooks of one session on each event, one by one, and combine their answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.hooks.answers import Decision, HookAnswer, Trigger
 from rolling_chat.agent.hooks.running import HookRunner, name_of
-from rolling_chat.agent.hooks.tool_names import given_input, matches, taken_input
+from rolling_chat.agent.hooks.tool_names import arguments_from, hook_input, matches
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
@@ -22,19 +22,19 @@ from rolling_chat.settings.load import IN_HOOK
 from rolling_chat.text import one_line
 from rolling_chat.tools import ToolResult
 
-_MAX_RESPONSE = 100_000  # characters of a result that a hook is given
-_MODES = {"ask": "default", "edits": "acceptEdits", "all": "bypassPermissions"}  # as others call them
+_MAX_RESPONSE = 100_000  # characters of a result that are passed to a hook
+_MODES = {"ask": "default", "edits": "acceptEdits", "all": "bypassPermissions"}  # names in other agents
 _OF_TASKS = frozenset({"PreToolUse", "PostToolUse", "PreCompact"})
-"""The events of a task that run hooks: it has neither messages of the user's nor an end that is one."""
+"""The events that run hooks in a task, which has no messages of the user's, and whose end is no turn's."""
 
 
 @dataclass(slots=True)
 class Ruling:
-    """What the hooks of an event came to.
+    """The combined answer of the hooks of an event.
 
-    `reason` says why they refused, `contexts` are told to the model, `lines` to the user. `arguments` are
-    those of a call as the hooks want it, changed by `changed_by` if that is not empty. An `allow` is that of
-    a hook of the user's own. `stops`: the turn is to end.
+    `reason` is why they refused. `contexts` are for the model, `lines` for the user. `arguments` are those of
+    a call as the hooks want them; `changed_by` is the hook that changed them, if any. Only a hook of the
+    user's own can `allow`. `stops`: the turn must end.
     """
 
     decision: Decision = ""
@@ -47,16 +47,16 @@ class Ruling:
 
     @property
     def refuses(self) -> bool:
-        """Whether a hook said no, or that the turn is to end."""
+        """Whether a hook refused, or wants the turn to end."""
         return self.decision == "deny"
 
     @property
     def context(self) -> str:
-        """What the model is told; empty for nothing."""
+        """The text for the model; empty if there is none."""
         return "\n".join(self.contexts)
 
     def add(self, event: str, hook: Hook, answer: HookAnswer) -> None:
-        """Take in the answer of one hook: a no counts more than a question, and that more than a yes."""
+        """Add the answer of one hook: a refusal overrides a question, which overrides an approval."""
         name = name_of(hook)
         if answer.fault:
             blocks = "its on_failure blocks" if hook.blocks_on_failure else "the work goes on"
@@ -73,7 +73,7 @@ class Ruling:
             self.decision = answer.decision
 
     def change(self, hook: Hook, updated: JsonObject) -> None:
-        """Take in the arguments that a hook wants; what a project's hook changed is allowed by none."""
+        """Use the arguments that a hook wants; a change by a project's hook cancels an approval."""
         if updated == self.arguments:
             return
         self.arguments, self.changed_by = updated, name_of(hook)
@@ -82,7 +82,7 @@ class Ruling:
 
 
 class SessionHooks:
-    """Runs the hooks of one session; which they are is read anew with every turn.
+    """Runs the hooks of one session, which are read again with every turn.
 
     `is_task`: the session is that of a task, which works for the session with `session_id`.
     """
@@ -110,15 +110,15 @@ class SessionHooks:
         self.read()
 
     def read(self) -> None:
-        """Read again which hooks there are."""
+        """Read the hooks again."""
         runtime = self._runtime
-        # a hook that runs this program would run itself without end
+        # a hook that runs this program would otherwise run itself forever
         is_inner = IN_HOOK in runtime.environ
         self._hooks = Hooks() if is_inner else read_hooks(runtime.settings.hooks, runtime.trust)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Lines about hooks that are left out."""
+        """Lines about hooks that are ignored."""
         return self._hooks.faults
 
     @property
@@ -133,12 +133,12 @@ class SessionHooks:
         return not events.isdisjoint(self._hooks.by_event)
 
     def begin(self) -> None:
-        """Begin with the SessionStart hooks, unless that was done; the first message waits for them."""
+        """Start the SessionStart hooks, unless they were started; the first message waits for them."""
         if not self._is_started and self._starting is None and not self._state.is_followed:
             self._starting = self._begun(self._ask("SessionStart", {"source": self._source}, self._source))
 
     async def before_message(self, text: str) -> Ruling:
-        """Ask about a message before it is sent. Raises ChatError where a hook refuses it."""
+        """Ask about a message before it is sent. Raises ChatError if a hook refuses it."""
         ruling = Ruling()
         if not self._is_started:
             self.begin()
@@ -154,18 +154,18 @@ class SessionHooks:
         return ruling
 
     async def before_tool(self, tool: str, call_id: str, arguments: JsonObject) -> Ruling:
-        """Ask about a call of a tool, given by its name, before it is decided whether it may run."""
+        """Ask about a tool call before it is decided whether it may run; `tool` is the tool's name."""
         payload = {"tool_name": tool, "tool_use_id": call_id}
         return await self._ask("PreToolUse", payload, tool, arguments)
 
     async def after_tool(self, tool: str, call_id: str, arguments: JsonObject, result: ToolResult) -> Ruling:
-        """Tell of a call that has run; what hooks say goes to the model with its result."""
+        """Report a call that has run; the contexts of the ruling go to the model with its result."""
         response = {"text": result.text[:_MAX_RESPONSE], "ending": result.ending.value}
         payload = {"tool_name": tool, "tool_use_id": call_id, "tool_response": response}
         return await self._ask("PostToolUse", payload, tool, arguments)
 
     async def before_compact(self, trigger: Trigger, focus: str = "") -> list[str]:
-        """Tell that history is about to be shortened; return lines for the user. It cannot be refused."""
+        """Report that history will be shortened, which hooks cannot refuse; return lines for the user."""
         payload = {"trigger": trigger, "custom_instructions": focus}
         ruling = await self._ask("PreCompact", payload, trigger)
         if ruling.reason:
@@ -173,22 +173,22 @@ class SessionHooks:
         return ruling.lines
 
     async def before_stop(self, answer: str, *, is_sent_on: bool) -> Ruling:
-        """Ask whether the turn may end; a refusal says what is still to be done."""
+        """Ask whether the turn may end; the reason of a refusal says what remains to be done."""
         payload = {"stop_hook_active": is_sent_on, "last_assistant_message": answer[:_MAX_RESPONSE]}
         return await self._ask("Stop", payload)
 
     def notify(self, line: str) -> None:
-        """Tell that the user is called back; nothing waits for it."""
+        """Report, without waiting, that the user's attention is requested."""
         if "Notification" in self._hooks.by_event:
             self._begun(self._ask("Notification", {"message": line}, ""))
 
     def close(self) -> None:
-        """End what runs, without waiting for it."""
+        """Cancel running hooks, without waiting for them."""
         for task in self._running:
             task.cancel()
 
     async def stop(self) -> None:
-        """End what runs, and wait until it has ended."""
+        """Cancel running hooks, and wait until they have ended."""
         self.close()
         if self._running:
             await asyncio.wait(set(self._running))
@@ -202,7 +202,7 @@ class SessionHooks:
     def _ended(self, task: asyncio.Task[Ruling]) -> None:
         self._running.discard(task)
         with suppress(asyncio.CancelledError):
-            task.exception()  # looked at, so that asyncio does not complain of it
+            task.exception()  # retrieved, so that asyncio does not log it
 
     async def _ask(
         self,
@@ -219,15 +219,15 @@ class SessionHooks:
         for hook in self._hooks.by_event.get(event, ()):
             if not matches(hook.matcher, subject):
                 continue
-            given = {**self._about(event), **payload}
+            sent = {**self._about(event), **payload}
             if arguments is not None:
-                given["tool_input"] = given_input(ruling.arguments, folder)
-            answer = await self._runner.run(event, hook, given)
+                sent["tool_input"] = hook_input(ruling.arguments, folder)
+            answer = await self._runner.run(event, hook, sent)
             ruling.add(event, hook, answer)
             if ruling.refuses:
                 break
             if answer.updated is not None and event == "PreToolUse":
-                ruling.change(hook, taken_input(answer.updated, ruling.arguments, folder))
+                ruling.change(hook, arguments_from(answer.updated, ruling.arguments, folder))
         return ruling
 
     def _about(self, event: str) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""The names of tools in hooks: ours, and those of other agents that the same hooks were written for."""
+"""The tool names and inputs that hooks see: ours, and those of the agents that hooks were written for."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _ALSO_CALLED: Mapping[str, tuple[str, ...]] = {
     "skill": ("Skill",),
     "task": ("Task", "Agent"),
 }
-_FILE_PATH = "file_path"  # what others call the path of a file, and make absolute
+_FILE_PATH = "file_path"  # the name of a file's path in other agents, where it is absolute
 
 
 def matches(matcher: str, name: str) -> bool:
-    """Return whether a matcher means what has that name; empty means everything."""
+    """Return whether a matcher matches a name; an empty one matches everything."""
     return not matcher or any(re.fullmatch(matcher, one) for one in (name, *_ALSO_CALLED.get(name, ())))
 
 
-def given_input(arguments: JsonObject, folder: Path) -> dict[str, Json]:
-    """Return the arguments of a call as a hook is given them."""
+def hook_input(arguments: JsonObject, folder: Path) -> dict[str, Json]:
+    """Return the arguments of a call as passed to a hook."""
     path = arguments.get("path")
     if not isinstance(path, str) or _FILE_PATH in arguments:
         return dict(arguments)
     return {**arguments, _FILE_PATH: str(folder / path)}
 
 
-def taken_input(updated: JsonObject, arguments: JsonObject, folder: Path) -> dict[str, Json]:
-    """Return the arguments that a hook wants a call to have, without what was added for it."""
-    taken = dict(updated)
+def arguments_from(updated: JsonObject, arguments: JsonObject, folder: Path) -> dict[str, Json]:
+    """Return the arguments for a call from the input that a hook has `updated`."""
+    result = dict(updated)
     if _FILE_PATH not in arguments:
-        added = taken.pop(_FILE_PATH, None)
-        before = given_input(arguments, folder).get(_FILE_PATH)
-        if isinstance(added, str) and added != before and taken.get("path") == arguments.get("path"):
-            taken["path"] = added
-    return taken
+        added = result.pop(_FILE_PATH, None)
+        before = hook_input(arguments, folder).get(_FILE_PATH)
+        if isinstance(added, str) and added != before and result.get("path") == arguments.get("path"):
+            result["path"] = added
+    return result

@@ -17,7 +17,7 @@ from rolling_chat.tools import ToolError
 class BranchMemory:
     """The branch up to the head, with the pipeline's token counts (`tools.memory.Memory`).
 
-    `cap` is what one result may take in a request of this turn, in tokens.
+    `cap` is the limit on one result in a request of this turn, in tokens.
     """
 
     conversation: Conversation
@@ -33,7 +33,7 @@ class BranchMemory:
         return cls(conversation, planner, config.max_tool_result_tokens, estimator)
 
     async def branch(self) -> Sequence[Message]:
-        """Return the messages from the first to the head, read if they were not. Raises ToolError."""
+        """Return the messages from the first to the head, reading missing ones. Raises ToolError."""
         try:
             await self.conversation.read_rest()
         except StoreError as error:

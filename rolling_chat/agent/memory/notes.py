@@ -1,4 +1,4 @@
-"""The model's notes in one session: what its calls on the branch say, and what the user made of them."""
+"""The model's notes in one session: made by its calls on the branch, and edited by the user."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from rolling_chat.text import one_line
 
 
 class SessionNotes:
-    """The notes of one session, to be read, changed and removed (`tools.note_pad.NotePad`).
+    """Reads, changes and removes the notes of one session (`tools.note_pad.NotePad`).
 
-    They belong to the branch, as the calls do that made them. Methods raise ChatError for what cannot be
-    done.
+    Notes belong to the branch of the calls that made them. Methods raise ChatError if they fail.
     """
 
     def __init__(self, state: SessionState) -> None:
@@ -40,15 +39,15 @@ class SessionNotes:
         """The notes on the branch, oldest first, without those that the user removed or excluded."""
         conversation, planner = self._state.conversation, self._state.planner
         edits, excluded = self._edits_and_excluded()
-        # what was not read has left the prompt, and its notes are told in the plan
+        # the plan has the notes of messages that were not read, which the prompt omits
         plan = planner.plan_state.plan
         notice = plan.decisions.notice if plan is not None else NO_CONTENTS
-        said = enumerate(conversation.recent, conversation.first_index)
-        notes = notes_after((*notice.notes, *notice.hidden_notes), said, edits)
+        recent = enumerate(conversation.recent, conversation.first_index)
+        notes = notes_after((*notice.notes, *notice.hidden_notes), recent, edits)
         return [note for note in notes.values() if note.text and note.key.index not in excluded]
 
     def _edits_and_excluded(self) -> tuple[NoteEdits, Set[int]]:
-        """What the user made of notes on this branch, and the messages that the user excluded, by index."""
+        """Return the user's edits of notes on this branch, and the indices of excluded messages."""
         if not self._state.planner.plan_state.pins:
             return NO_EDITS, frozenset()
         with in_words():
@@ -58,7 +57,7 @@ class SessionNotes:
 
     @property
     def next_key(self) -> NoteKey:
-        """The key of the note that the first open call of the newest reply makes."""
+        """The key for the note made by the first open call of the newest reply."""
         conversation = self._state.conversation
         recent, open_calls = conversation.recent, conversation.open_calls()
         at = next((at for at in range(len(recent) - 1, -1, -1) if recent[at].role == "assistant"), 0)
@@ -69,12 +68,12 @@ class SessionNotes:
         )
 
     @property
-    def most(self) -> int:
-        """The most that all notes may take together, in tokens."""
+    def max_tokens(self) -> int:
+        """The limit for all notes together, in tokens."""
         return max_notes_tokens(self._state.setup.window)
 
     def count(self, notes: Sequence[Note]) -> int:
-        """Return what notes take in the prompt together, in tokens: an upper bound, as the prompt counts."""
+        """Return the size of notes in the prompt, in tokens: the same upper bound that the prompt uses."""
         if not notes:
             return 0
         return bounding_estimator(self._state.setup.model).bound_text(
@@ -92,16 +91,16 @@ class SessionNotes:
         raise ChatError(f"There is no note {one_line(name, 20)!r}; {known}.")
 
     def change(self, name: str, text: str) -> Note:
-        """Give a note another text, which no call of the model replaces; return it."""
+        """Replace a note's text, which no later call of the model changes; return the note."""
         changed = normalize_note(text)
         if not changed:
             raise ChatError(f"The note is empty; /notes delete {name} removes it.")
         note = replace(self.find(name), text=changed, by_user=True)
         others = [one for one in self.notes if one.key != note.key]
-        taken = self.count([*others, note])
-        if taken > self.most:
+        size = self.count([*others, note])
+        if size > self.max_tokens:
             raise ChatError(
-                f"Not changed: all notes would take {taken:,} tokens, and {self.most:,} are the most. "
+                f"Not changed: all notes would take {size:,} tokens, and {self.max_tokens:,} are the most. "
                 "Make it shorter, or delete another one."
             )
         self._keep(note.key, changed)

@@ -1,4 +1,4 @@
-"""What the user pinned and excluded, by message id, and what that comes to on a branch."""
+"""The user's pins and exclusions, by message id, and their effect on a branch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYSTEM = Message("system", "")
 class PinnedIds:
     """The pinned and the excluded message ids of a session, on all branches.
 
-    `notes` is what the user made of notes of the model, by `note_id`; an empty text for one that was removed.
+    `notes` has the user's edits of the model's notes, by `note_id`; the text of a removed one is empty.
     """
 
     pinned: frozenset[str] = frozenset()
@@ -29,33 +29,33 @@ class PinnedIds:
         return bool(self.pinned or self.excluded or self.notes)
 
     def on(self, branch: Sequence[Message], before: int = 0) -> Pins:
-        """Return the pins as indices in `branch`, counted from 1; messages of other branches are skipped.
+        """Return the pins as indices in `branch`, counted from 1, without messages of other branches.
 
-        `before` messages stand above those in `branch`.
+        `before` is the number of messages that precede those in `branch`.
         """
         if not self:
             return Pins()
         return Pins(
-            _places(branch, self.pinned, before),
-            _places(branch, self.excluded, before),
+            _indexes(branch, self.pinned, before),
+            _indexes(branch, self.excluded, before),
             self._notes_on(branch, before),
         )
 
     def _notes_on(self, branch: Sequence[Message], before: int) -> NoteEdits:
         if not self.notes:
             return NO_EDITS
-        places = {message.id: index for index, message in enumerate(branch, before + 1)}
-        named = ((*note_of_id(key), text) for key, text in self.notes.items())
-        found = {NoteKey(places[made], number): text for made, number, text in named if made in places}
+        indexes = {message.id: index for index, message in enumerate(branch, before + 1)}
+        edits = ((*note_of_id(key), text) for key, text in self.notes.items())
+        found = {NoteKey(indexes[made], number): text for made, number, text in edits if made in indexes}
         return MappingProxyType(found)
 
 
 class PinFinder:
-    """Finds the pinned and excluded messages of a branch that grows; each is looked at once. Thread-safe."""
+    """Finds the pinned and excluded messages of a growing branch, checking each once. Thread-safe."""
 
     def __init__(self, ids: PinnedIds) -> None:
         self._ids = ids
-        # in how many messages, the last of them, and what was found
+        # the number of messages checked, the last of them, and the pins found
         self._found: tuple[int, Message | None, Pins] = (0, None, Pins())
 
     def on(self, branch: Sequence[Message]) -> Pins:
@@ -68,19 +68,19 @@ class PinFinder:
         new = self._ids.on(branch[count:], count)
         notes = {**known.notes, **new.notes}
         pins = Pins(known.pinned | new.pinned, known.excluded | new.excluded, notes)
-        stored = len(branch) - (not branch[-1].id if branch else 0)  # a draft is there only for a moment
+        stored = len(branch) - (not branch[-1].id if branch else 0)  # a draft has no id and may change
         if stored > count:
             self._found = (stored, branch[stored - 1], pins)
         return pins
 
 
 def note_id(message_id: str, number: int) -> str:
-    """Return the key by which a note is known on every branch: the message that made it, and which it is."""
+    """Return a note's key on every branch: the message that made it, and its number there."""
     return f"{message_id}/{number}"
 
 
 def note_of_id(key: str) -> tuple[str, int]:
-    """Return the message's id and the number of a note's key."""
+    """Return the message id and the number in a note's key."""
     message_id, _, number = key.rpartition("/")
     return message_id, int(number)
 
@@ -89,8 +89,8 @@ def note_of_id(key: str) -> tuple[str, int]:
 class PinScope:
     """The message ids on a branch that pins and exclusions affect.
 
-    `pinned` are those that the user named, `along` what stays for their sake, `excluded` all that
-    is kept from the model, results whose call stays among them.
+    `pinned` are those that the user named, and `along` those that are kept with them. `excluded` are all that
+    are hidden from the model, including results whose calls stay.
     """
 
     pinned: frozenset[str] = frozenset()
@@ -112,19 +112,19 @@ def pin_scope_of(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
     if not pins:
         return PinScope()
     messages = placed(branch)
-    held = resolve_pins(messages, pins)
-    named = held.pinned & pins.pinned
+    resolved = resolve_pins(messages, pins)
+    named = resolved.pinned & pins.pinned
     return PinScope(
         ids_at(messages, named),
-        ids_at(messages, held.pinned - named),
-        ids_at(messages, held.excluded | held.emptied),
+        ids_at(messages, resolved.pinned - named),
+        ids_at(messages, resolved.excluded | resolved.emptied),
     )
 
 
 def ids_at(messages: Sequence[Message], indexes: Iterable[int]) -> frozenset[str]:
-    """Return the ids of the messages at some indexes."""
+    """Return the ids of the messages at `indexes`."""
     return frozenset(messages[index].id for index in indexes)
 
 
-def _places(branch: Sequence[Message], ids: Collection[str], before: int) -> frozenset[int]:
+def _indexes(branch: Sequence[Message], ids: Collection[str], before: int) -> frozenset[int]:
     return frozenset(index for index, message in enumerate(branch, before + 1) if message.id in ids)

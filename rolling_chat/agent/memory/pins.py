@@ -1,4 +1,4 @@
-"""Pinning and excluding: what the user names, what it would cost, and the change itself."""
+"""Pin and exclude messages: find the messages that the user names, price the change, and make it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ _INVERSE = {
 class PinPrice:
     """The cost of a change of pins or exclusions.
 
-    `name` is what it is made on (`r17`, `turn 3`), `along` the words for what comes along with it,
-    empty for nothing; `tokens` is the size of all of that: of what stays for good, may leave again,
-    is not sent any longer or is sent again. `before` and `after` are the next request, estimated, in
-    tokens; `undo` is the command that takes the change back.
+    `name` is the target (`r17`, `turn 3`), and `along` describes the messages affected with it, if any.
+    `tokens` is the size of all these messages. `before` and `after` are the estimated tokens of the next
+    request. `undo` is the command that undoes the change.
     """
 
     change: PinChange
@@ -70,10 +69,9 @@ class PinEntry:
 
 @dataclass(frozen=True, slots=True)
 class PinList:
-    """All that is pinned and excluded on the branch; `elsewhere` counts those on other branches.
+    """All pinned and excluded messages of the branch; `elsewhere` counts those on other branches.
 
-    `kept` is what all pins hold in the prompt together, in tokens: what comes along with several is
-    counted once.
+    `kept` is the tokens that all pins keep in the prompt; a message kept by several is counted once.
     """
 
     pinned: tuple[PinEntry, ...]
@@ -85,9 +83,9 @@ class PinList:
 class SessionPins:
     """Pins and exclusions of one session.
 
-    Messages are named as `/context` and recall name them (`r17`, several apart by spaces), as `last`
-    (the newest answer or result) or as `turn`, with a number or for the newest whole one. While a
-    turn runs, a change is for its next request. Methods raise ChatError for what cannot be done.
+    Messages are named as in `/context` and recall (`r17`, several separated by spaces), as `last` (the newest
+    answer or result), or as `turn` with a number (without one, the newest whole turn). While a turn runs, a
+    change affects its next request. Methods raise ChatError if they fail.
     """
 
     def __init__(self, state: SessionState) -> None:
@@ -111,23 +109,23 @@ class SessionPins:
         return price
 
     def listed(self) -> PinList:
-        """Return the pinned and the excluded messages, oldest first, with their cost."""
+        """Return the pinned and the excluded messages, oldest first, with their sizes."""
         messages, ids = self._messages, self._state.planner.plan_state.pins
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
         kept = resolve_pins(messages, pins).pinned
         pinned, excluded = [], []
         for index in sorted(pins.pinned):
-            stays = resolve_pins(messages, Pins(frozenset({index}))).pinned & kept
-            tokens = sum(rows[one].tokens_after for one in stays)
+            kept_by_it = resolve_pins(messages, Pins(frozenset({index}))).pinned & kept
+            tokens = sum(rows[one].tokens_after for one in kept_by_it)
             pinned.append(self._entry(PinChange.PIN, index, tokens))
         for index in sorted(pins.excluded):
-            goes = resolve_pins(messages, Pins(excluded=frozenset({index})))
-            out = goes.excluded | goes.emptied
-            tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in out)
+            resolved = resolve_pins(messages, Pins(excluded=frozenset({index})))
+            hidden = resolved.excluded | resolved.emptied
+            tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in hidden)
             excluded.append(self._entry(PinChange.EXCLUDE, index, max(0, tokens)))
         elsewhere = len(ids.pinned) + len(ids.excluded) - len(pins.pinned) - len(pins.excluded)
-        held = sum(rows[index].tokens_after for index in kept)
-        return PinList(tuple(pinned), tuple(excluded), elsewhere, held)
+        kept_tokens = sum(rows[index].tokens_after for index in kept)
+        return PinList(tuple(pinned), tuple(excluded), elsewhere, kept_tokens)
 
     def _entry(self, change: PinChange, index: int, tokens: int) -> PinEntry:
         messages = self._messages
@@ -155,10 +153,10 @@ class SessionPins:
                 tokens = sum(before.rows[index].tokens_after for index in was.pinned - now.pinned)
             case PinChange.EXCLUDE | PinChange.INCLUDE:
                 touched = (was.excluded | was.emptied) ^ (now.excluded | now.emptied)
-                less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
-                less += before.inserted - after.inserted  # a gap may need a message in its place
-                # what stands for a short result may be longer than it was
-                tokens = max(0, less if change is PinChange.EXCLUDE else -less)
+                saved = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
+                saved += before.inserted - after.inserted  # a gap may need a placeholder message
+                # the placeholder of a short result may be longer than the result
+                tokens = max(0, saved if change is PinChange.EXCLUDE else -saved)
         undo = f"/{change.inverse} {_undo_name(messages, change, target, old, new)}"
         along = _along(messages, target, change)
         price = PinPrice(change, target.name, along, tokens, before.token_count, after.token_count, undo)
@@ -187,13 +185,13 @@ class Target:
 def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
     """Return the messages that `words` name. Raises ChatError if there are none.
 
-    A turn is excluded by its user message, which takes along whatever is added to the turn later; for any
-    other change it is all of its messages.
+    To exclude a turn, its user message suffices, which also excludes messages that are added to the turn
+    later. For any other change, a turn means all of its messages.
     """
     newest = len(messages) - 1
     if not newest:
         raise ChatError("Nothing was said on this branch yet.")
-    # as it is typed, or as the prompt has it: [recall: r17]
+    # also accept the form that the prompt uses: [recall: r17]
     first, *rest = re.sub(r"\[recall:\s*(r\d+)(?: lines? [\d, -]+)?\]", r"\1", words.lower()).split() or [
         "last"
     ]
@@ -241,11 +239,11 @@ def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids
     """Return the pins after a change. Raises ChatError if the change makes no sense."""
     name, wanted = target.name, frozenset(target.indexes)
     pins = ids.on(messages[1:])
-    held = resolve_pins(messages, pins)
-    out = held.excluded | held.emptied
+    resolved = resolve_pins(messages, pins)
+    hidden = resolved.excluded | resolved.emptied
     match change:
         case PinChange.PIN:
-            free = wanted - out
+            free = wanted - hidden
             if not free:
                 raise ChatError(f"{name} is excluded; /include {name} comes first.")
             if free <= pins.pinned:
@@ -260,7 +258,7 @@ def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids
                 raise ChatError(
                     f"{name} is still to be answered and cannot be excluded; /undo takes it back."
                 )
-            if wanted <= out:
+            if wanted <= hidden:
                 raise ChatError(f"{name} is excluded already.")
             return replace(ids, excluded=ids.excluded | ids_at(messages, wanted))
         case PinChange.INCLUDE:
@@ -275,8 +273,8 @@ def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pin
     word = "pinned" if is_pin else "excluded"
     for index in sorted(pins.pinned if is_pin else pins.excluded):
         one = frozenset({index})
-        held = resolve_pins(messages, Pins(one) if is_pin else Pins(excluded=one))
-        if (held.pinned | held.excluded) & set(target.indexes):
+        resolved = resolve_pins(messages, Pins(one) if is_pin else Pins(excluded=one))
+        if (resolved.pinned | resolved.excluded) & set(target.indexes):
             return f"{target.name} is {word} along with r{index}: /{change} r{index} takes that back."
     return f"{target.name} is not {word}; /pin lists what is."
 
@@ -295,15 +293,15 @@ def _undo_name(
 
 
 def _along(messages: Sequence[Message], target: Target, change: PinChange) -> str:
-    """Return words for what is pinned or excluded along with a target: `its request and call`."""
+    """Describe the messages pinned or excluded along with a target, such as `its request and call`."""
     if target.in_turn:
         return _counted(target.in_turn, "its message", "its {} messages")
     if len(target.indexes) > 1:
         return ""
     (index,) = target.indexes
     pins = Pins(frozenset({index})) if change is PinChange.PIN else Pins(excluded=frozenset({index}))
-    held = resolve_pins(messages, pins)
-    others = [messages[one] for one in sorted((held.pinned | held.excluded) - {index})]
+    resolved = resolve_pins(messages, pins)
+    others = [messages[one] for one in sorted((resolved.pinned | resolved.excluded) - {index})]
     if messages[index].role == "user":
         return _counted(len(others), "the message after it", "the {} messages after it")
     parts = ["request"] * any(other.role == "user" for other in others)
@@ -313,8 +311,8 @@ def _along(messages: Sequence[Message], target: Target, change: PinChange) -> st
         parts.append(_counted(results, "other result", "{} other results"))
     else:
         parts.append(_counted(results, "result", "{} results"))
-    said = [part for part in parts if part]
-    return "its " + " and ".join(filter(None, (", ".join(said[:-1]), said[-1]))) if said else ""
+    shown = [part for part in parts if part]
+    return "its " + " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -1,4 +1,4 @@
-"""A summary that was made for the user to accept, and what is said of one that no model wrote."""
+"""A summary proposed to the user, and the line for one that a model's answer was not used for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rolling_chat.sessions.records import StoredSummary
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A summary that the user may accept or not.
+    """A summary that the user may accept or reject.
 
-    `before` and `after` are reports of the next request without and with it. `refused` is why it was
-    extracted by rule, where a model was asked. `left_out` are lines of the messages it stands for with what
-    it does not mention, the most needed first.
+    `before` and `after` are reports of the next request without and with it. `refused` is why a model's
+    answer was not used and the summary was extracted by rule. `left_out` are lines of the messages that it
+    covers but does not mention, the most needed first.
     """
 
     summary: StoredSummary

@@ -1,4 +1,4 @@
-"""The rolling summary of one session: made in the background, published, taken back, edited."""
+"""The rolling summary of one session: made in the background, published, undone and edited."""
 
 from __future__ import annotations
 
@@ -34,24 +34,26 @@ from rolling_chat.text import normalize_text
 log = logging.getLogger("rolling_chat.agent.memory.summaries")
 
 BeforeCompact: TypeAlias = Callable[[Trigger, str], Awaitable[Sequence[str]]]
-"""What is awaited before a summary is made: who wants it, and what the user has in mind."""
+"""A hook to await before a summary is made: who asked for it, and what the user wants stressed.
+
+It returns lines for the user.
+"""
 
 EDITED = "you"
 """`made_by` of a summary that the user edited."""
 
 MAX_PASSES = 10
-"""The most passes that one asking for a summary makes."""
+"""The maximum number of passes for a summary that the user asked for."""
 
-_MAX_FAILURES = 2  # passes in a row without progress, before the next ones wait
+_MAX_FAILURES = 2  # passes in a row without progress before further passes wait
 _FIRST_WAIT, _LONGEST_WAIT = 60.0, 3_600.0  # seconds; every further failure doubles the wait
 
 
 class Summaries:
     """The rolling summary of one session: made in the background, proposed, undone and edited.
 
-    A pass runs in a task of its own and is published between two turns, if the branch is still the
-    one that it was made on. The listener learns when one begins and ends; `before` is awaited before that,
-    and gives lines for the user.
+    A pass runs in a task of its own. Its summary is published between two turns, if the branch has not
+    changed. The listener is told when passes begin and end; `before` is awaited before the first.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Summaries:
         self._may_ask = True
         self._failures = 0
         self._wait_until = 0.0
-        self._notice = ""  # what is said when the pass that runs has ended
+        self._notice = ""  # reported when the current pass has ended
         self._is_dismissed = False
 
     @property
@@ -87,7 +89,7 @@ class Summaries:
 
     @property
     def is_active(self) -> bool:
-        """Whether the next request contains the newest summary; until then it is only ready."""
+        """Whether the next request contains the newest summary, which until then is only ready."""
         planner, current = self._planner, self.current
         plan = planner.plan_state.plan
         if not planner.setup.rolling or current is None or plan is None or plan.summary is None:
@@ -113,13 +115,13 @@ class Summaries:
     def dismiss(self) -> None:
         """Record that the user has dismissed the banner about the summary.
 
-        In a session that another process has, this one alone remembers it.
+        In a session that another process has open, only this process remembers it.
         """
         self._is_dismissed = True
         self._state.update(summary_noted=True)
 
     def extract_only(self) -> None:
-        """Extract summaries by rule from now on, which costs nothing, instead of asking a model."""
+        """Extract summaries by rule from now on, which is free, instead of asking a model."""
         self._may_ask = False
 
     def begin_due(self) -> None:
@@ -156,8 +158,8 @@ class Summaries:
     async def propose(self, focus: str = "") -> Proposal:
         """Make a summary of all but the newest turn, for the user to accept; `focus` is what to stress.
 
-        Nothing is published. Raises ChatError where there is nothing to summarize, none came of it, or it
-        was stopped; and while another is being made.
+        Nothing is published. Raises ChatError if there is nothing to summarize, if it fails or is stopped, or
+        if another one is being made.
         """
         state = self._state
         if not state.planner.setup.rolling:
@@ -227,7 +229,7 @@ class Summaries:
         self._publish_now(edited, current.generation)
 
     @property
-    def most_tokens(self) -> int:
+    def max_tokens(self) -> int:
         """The maximum size of a summary in this session, in tokens."""
         return max_summary_tokens(self._planner.setup.config.max_context_tokens)
 
@@ -240,7 +242,7 @@ class Summaries:
         return self._runtime.clock() >= self._wait_until
 
     async def _run(self) -> None:
-        """Pass after pass while one is due; a failure keeps what there was."""
+        """Make passes as long as one is due; a failure leaves the current summary in place."""
         has_begun, self._notice = False, ""
         try:
             while self._is_wanted():
@@ -272,7 +274,7 @@ class Summaries:
                 self._report(SummaryEnded(self._notice))
 
     def _fail(self, reason: str) -> None:
-        """Keep what there was. The first failure is not worth a word: the next pass may well succeed."""
+        """Record a failure. The first is not reported, because the next pass may well succeed."""
         self._failures += 1
         log.warning("session %s: no summary, what there was stays: %s", self._state.info.id, reason)
         if self._failures < _MAX_FAILURES:
@@ -300,11 +302,11 @@ class Summaries:
         if source.newest is None or source is first:
             raise ChatError("There is nothing to summarize: the newest turn always stays whole.")
         messages = self._state.conversation.messages
-        stands = as_summary(source.newest)
-        _, after = planner.forecast.with_summary(messages, stands)
+        proposed = as_summary(source.newest)
+        _, after = planner.forecast.with_summary(messages, proposed)
         summary = replace(source.newest, made_from=first.newest.generation if first.newest else 0)
-        left = await left_out_of(self._state.conversation, stands, after) if stands else ()
-        return Proposal(summary, expected, planner.forecast.report(messages), after, refused, left)
+        left_out = await left_out_of(self._state.conversation, proposed, after) if proposed else ()
+        return Proposal(summary, expected, planner.forecast.report(messages), after, refused, left_out)
 
     def _activate(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
         """Publish a summary and plan the next request with it."""
@@ -315,7 +317,7 @@ class Summaries:
             self._state.update(plan=plan.to_json())
 
     def _publish_now(self, summary: StoredSummary, expected: int) -> StoredSummary:
-        """Publish what the user asked for. Raises ChatError."""
+        """Publish a summary at the user's request. Raises ChatError."""
         self._gate.require_idle()
         self.cancel()
         self._state.make_ours()
@@ -335,7 +337,7 @@ class Summaries:
         return published
 
     async def _branch(self) -> Sequence[Message]:
-        """The branch as far as it was read; all of it where pins may be on any message, or little is left."""
+        """Return the part of the branch that was read; all of it if there are pins or little is missing."""
         conversation = self._state.conversation
         if self._planner.plan_state.pins or not conversation.is_long:
             await conversation.read_rest()
@@ -364,7 +366,7 @@ class Summaries:
 
     @property
     def _generation(self) -> int:
-        """That of the summary which counts, also of one that only takes back; 0 for none."""
+        """The generation of the newest summary, even if it only records an undo; 0 if there is none."""
         newest = self._planner.plan_state.summary
         return newest.generation if newest is not None else 0
 

@@ -1,4 +1,4 @@
-"""Making one summary: by rule, or by asking a model under a budget of its own."""
+"""Make one summary, by rule or by asking a model under a budget of its own."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ EXTRACT = "extract"
 """`made_by` of a summary that was extracted by rule."""
 
 PATIENCE = 600.0
-"""Seconds that a model has for one question of a summary: a small machine reads it for minutes."""
+"""Seconds for a model to answer one question for a summary; a small machine reads it for minutes."""
 
-_CLOSING = 1.0  # seconds that a turn waits at most for the connection of a question to close
-_ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
+_CLOSING = 1.0  # seconds that a turn waits at most for a question's connection to close
+_ANSWER_FACTOR = 2  # room for the answer, as a multiple of the summary's limit: it may be cut and cleaned
 _FRAMING = 32  # tokens around the one message of a question
 
 _UNBOUNDED = 10**9  # tokens
 
 _OTHER_KIND = 1.25
-"""How much more a model may count of a question than its counts of the chat let expect."""
+"""How much more a model may count for a question than its counts of the chat suggest."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySource:
-    """The inputs of a summary: the branch, as it is planned with the system message first, and the settings.
+    """The inputs of a summary: the branch, also as planned with the system message first, and the settings.
 
-    `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
-    `address` is that of the model that makes the summary. `memo` has what was counted of the branch.
+    `newest` is the summary to extend. `model`, `chat_address` and `config` are the chat's own, and `address`
+    is that of the model that makes the summary. `memo` has the counts of the branch.
     """
 
     planned: Sequence[Message]
@@ -92,7 +92,7 @@ class SummarySource:
     early: bool = False
 
     async def due(self) -> DuePass | None:
-        """Return the range of messages that is due to be summarized, None if there is none."""
+        """Return the range of messages that is due to be summarized; None if there is none."""
         summary = as_summary(self.newest)
         find = partial(
             due_pass, self.planned, self.config, tools=self.tools, model=self.model, memo=self.memo
@@ -104,18 +104,18 @@ class SummarySource:
         return self._included(range(due.first, due.through + 1))
 
     def later_than(self, due: DuePass) -> list[Message]:
-        """Return the messages after those to summarize, by which is known what was needed again."""
+        """Return the messages after those to summarize, which show what was needed again."""
         end = min(len(self.planned), due.through + 1 + MAX_LATER)
         return self._included(range(due.through + 1, end))
 
-    def _included(self, places: range) -> list[Message]:
-        held = resolve_pins(self.planned, self.pins)
+    def _included(self, indexes: range) -> list[Message]:
+        pins = resolve_pins(self.planned, self.pins)
         return [
-            replace(self.planned[place], content=EXCLUDED_RESULT)
-            if place in held.emptied
-            else self.planned[place]
-            for place in places
-            if place not in held.excluded
+            replace(self.planned[index], content=EXCLUDED_RESULT)
+            if index in pins.emptied
+            else self.planned[index]
+            for index in indexes
+            if index not in pins.excluded
         ]
 
 
@@ -130,8 +130,8 @@ class Made(NamedTuple):
 class Summarizer:
     """Makes summaries for one session; `spend` is called with the usage of every request to a model.
 
-    A server that may have a single slot is asked only while no turn runs: `yield_to_turn` stops its
-    questions, and they are asked again after the turn.
+    A server that may have only one slot is asked only while no turn runs: `yield_to_turn` cancels its
+    requests, and they are sent again after the turn.
     """
 
     runtime: Runtime
@@ -142,7 +142,7 @@ class Summarizer:
     patience: float = PATIENCE
     _yielding: set[asyncio.Timeout] = field(default_factory=set)
     _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
-    _goes_cold: bool = False  # the last one that went on from the chat's prompt has failed
+    _goes_cold: bool = False  # the last summary that used the chat's prompt has failed
 
     def yield_to_turn(self) -> None:
         """Cancel requests that would delay the turn's own; they are sent again later."""
@@ -161,20 +161,20 @@ class Summarizer:
     async def make(self, source: SummarySource, due: DuePass) -> Made:
         """Make a summary without publishing it.
 
-        Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
+        Raises SummaryError if it fails, and StoreError. Cancelling closes the connection.
         """
         messages = source.folded_in(due)
         before = source.newest.text if source.newest else ""
-        most = max_summary_tokens(source.config.max_context_tokens)
+        max_tokens = max_summary_tokens(source.config.max_context_tokens)
         original = count_tokens(before, source.model)
         original += estimate_tokens(messages, source.model, memo=source.memo)
         made_by, refused = EXTRACT, ""
         if source.config.summarize == "model":
             model = source.config.summary_model or source.model
-            text, refused = await self._ask_model(source, due, messages, most, model)
+            text, refused = await self._ask_model(source, due, messages, max_tokens, model)
             made_by = EXTRACT if refused else model
         else:
-            options = SummaryOptions(max_tokens=most, model=source.model, previous=before)
+            options = SummaryOptions(max_tokens=max_tokens, model=source.model, previous=before)
             later = source.later_than(due)
             summarize = partial(summarize_context, messages, options, memo=source.memo, later=later)
             text = (await in_background(summarize)).summary
@@ -200,19 +200,20 @@ class Summarizer:
         source: SummarySource,
         due: DuePass,
         messages: Sequence[Message],
-        most: int,
+        max_tokens: int,
         model: str,
     ) -> MadeSummary:
-        """Ask in as many questions as fit the model's window; the last answer is the summary.
+        """Ask a model in questions that fit its window; the last answer is the summary.
 
-        Where that is cheaper, the question stands behind the chat's own prompt, which is in the cache.
+        If it is cheaper, the question is appended to the chat's own prompt, which is in the provider's cache.
         """
         if source.address is None:
             raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
-        config = self._config(model, source.address, most * _ANSWER)
+        config = self._config(model, source.address, max_tokens * _ANSWER_FACTOR)
         room = window_budget(config).room - _FRAMING
         options = SummaryOptions(
-            max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
+            max_tokens=max_tokens,
+            max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
             previous=source.newest.text if source.newest else "", focus=source.focus,
         )  # fmt: skip
         if warm := await self._cheaper(source, due, messages, options):
@@ -227,10 +228,10 @@ class Summarizer:
     async def _cheaper(
         self, source: SummarySource, due: DuePass, messages: Sequence[Message], options: SummaryOptions
     ) -> WarmPrompt | None:
-        """The chat's own prompt, if a question behind it is known to cost less than one of its own."""
+        """Return the chat's own prompt if a question after it is known to cost less than one by itself."""
         goes_cold, self._goes_cold = self._goes_cold, False
-        same = (options.model, source.address) == (source.model, source.chat_address)
-        if goes_cold or not same or self.planner.setup.model != source.model:
+        is_same_model = (options.model, source.address) == (source.model, source.chat_address)
+        if goes_cold or not is_same_model or self.planner.setup.model != source.model:
             return None
         warm = WarmPrompt.of(self.planner, source.branch, due)
         if warm is None:
@@ -252,7 +253,7 @@ class Summarizer:
         messages: Sequence[Message],
         options: SummaryOptions,
     ) -> MadeSummary:
-        """Ask behind the chat's own prompt. After a failure the next summary has a prompt of its own."""
+        """Ask after the chat's own prompt. After a failure, the next summary has a prompt of its own."""
         self._goes_cold = True
         whole = replace(options, max_prompt_tokens=_UNBOUNDED)  # the messages are in the prompt already
         steps = checked_steps(messages, whole, source.memo, warm.ask, later=source.later_than(due))
@@ -272,7 +273,7 @@ class Summarizer:
         return made
 
     def _config(self, model: str, address: str | None, answer: int) -> ContextConfig:
-        """The summarizer's own budget: nothing rolls, nothing is recalled, an answer has `answer` tokens."""
+        """Return the summarizer's own configuration: rolling off, no tools, `answer` tokens for an answer."""
         runtime = self.runtime
         known = knowledge_of(model, address or "", runtime.store)
         config = context_config(
@@ -283,7 +284,7 @@ class Summarizer:
         return replace(config, reserved_output_tokens=min(window_budget(config).reserve, answer))
 
     def _plan(self, asked: str, source: SummarySource, model: str, config: ContextConfig) -> PlannedRequest:
-        """The request for a question, proved to fit. Raises SummaryError where it does not."""
+        """Plan the request for a question. Raises SummaryError if it does not fit."""
         try:
             final = build_final_prompt([Message("user", asked)], config, model=model)
         except ContextOverflowError as error:
@@ -301,7 +302,7 @@ class Summarizer:
         return replace(planned, request=replace(planned.request, max_tokens=planned.report.reserve))
 
     async def _ask_in_turn(self, question: PlannedRequest, source: SummarySource) -> str:
-        """The answer to a question, asked again after every turn that it had to yield to."""
+        """Return the answer to a question, which is asked again after every turn that it yields to."""
         while self._must_yield(question.request.model, source):
             await self.gate.idle.wait()
             try:
@@ -316,19 +317,19 @@ class Summarizer:
         return await self._ask(question)
 
     def _must_yield(self, model: str, source: SummarySource) -> bool:
-        """Could a question to `model` keep the chat's own request waiting?"""
+        """Return whether a question to `model` could delay the chat's own requests."""
         server = server_of(model, source.address)
         return server == server_of(source.model, source.chat_address) and not answers_in_parallel(server)
 
     async def _ask(self, question: PlannedRequest) -> str:
-        """The answer to a question; one that was all thinking is asked for again with more room."""
+        """Return the answer to a question; if the model only got to think, ask again with more room."""
         answer = await self._answer(question)
         if answer.ending is Ending.LENGTH and not without_labels(answer.text):
             answer = await self._answer(_with_more_room(question))
         return answer.text
 
     async def _answer(self, question: PlannedRequest) -> Message:
-        """What the model answers; the question's record is finished whatever comes of it."""
+        """Send a question once and return the answer, completing its record in the store in any case."""
         if limit := self.spending.forbids(question):
             raise SummaryError(f"its cost might pass {limit}")
         store, usage, error = self.runtime.store, Usage(), "cancelled"
@@ -363,15 +364,15 @@ class Summarizer:
 
 
 def _with_more_room(question: PlannedRequest) -> PlannedRequest:
-    """The same with as long an answer as fits, for a model that thinks before it answers."""
-    most = question.answer_room if wire.wants_max_tokens(question.request.model) else None
-    return replace(question, request=replace(question.request, max_tokens=most))
+    """Return the question with the longest answer that fits, for a model that thinks before it answers."""
+    max_tokens = question.answer_room if wire.wants_max_tokens(question.request.model) else None
+    return replace(question, request=replace(question.request, max_tokens=max_tokens))
 
 
 def _correction(model: str, config: ContextConfig) -> float:
-    """What a plain upper bound is to be multiplied by, as far as the model's replies have told.
+    """Return the factor for a plain upper bound, from what the model's replies have revealed.
 
-    They told of the chat's messages; a question to a summarizer is another kind of text.
+    They are about the chat's messages, and a question for a summary is another kind of text.
     """
     correction = growth_of(model, config)
     return correction * _OTHER_KIND if correction > 1.0 else 1.0
@@ -386,7 +387,7 @@ def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:
 
 
 def _step(steps: Generator[str, str, MadeSummary], answer: str | None) -> tuple[str, MadeSummary | None]:
-    """The next question and None, or the summary behind an empty one."""
+    """Return the next question and None, or an empty question and the finished summary."""
     try:
         return (next(steps) if answer is None else steps.send(answer)), None
     except StopIteration as end:

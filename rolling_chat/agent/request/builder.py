@@ -28,14 +28,14 @@ from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
 from rolling_chat.sessions.records import RequestRecord
 
-if TYPE_CHECKING:  # it brings the way to models along, which nobody needs who builds a request again
+if TYPE_CHECKING:  # it imports the providers, which rebuilding a stored request does not need
     from rolling_chat.agent.runtime import Runtime
 
 PIPELINE_VERSION = 2
-"""Grows when the same conversation, settings and plan would make another prompt."""
+"""Increased when the same conversation, settings and plan would make a different prompt."""
 
 MAX_ANSWER = 32_000
-"""The most that is ever asked for as `max_tokens`."""
+"""The largest `max_tokens` that a request asks for."""
 
 ToolChoice: TypeAlias = Literal["auto", "none"]
 WireForm: TypeAlias = Callable[[Request], Sequence[JsonObject]]
@@ -45,9 +45,9 @@ WireForm: TypeAlias = Callable[[Request], Sequence[JsonObject]]
 class PlannedRequest:
     """A request, its report, and its record for the store.
 
-    `inputs` is what it was made from; `room` what its upper bound may be at most, `answer_room` what the
-    window then leaves for an answer, in tokens; `plan` the decisions that it was made by. `prefix` is what
-    the provider's cache recognizes it by. `wire_tokens` is by how many tokens its wire form exceeds the plan.
+    `inputs` is what it was made from. `room` is the maximum for its upper bound, and `answer_room` what the
+    window leaves for an answer, both in tokens. `plan` has the decisions behind it. `prefix` is what the
+    provider's cache recognizes it by. `wire_tokens` is how many tokens its wire form adds to the plan.
     """
 
     request: Request
@@ -64,12 +64,12 @@ class PlannedRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestParts:
-    """What a request is built from: a prompt that was planned from `inputs`, and whom it goes to.
+    """The parts of a request: a prompt planned from `inputs`, and the model that it goes to.
 
-    `head` is the message that its branch ends with. A `correction` is what the plain bound of the whole wire
-    form is multiplied by, for a text that no reply has taught the size of; without one the plan's own bound
-    counts, and what the wire form adds to it. The `question` for a summary is kept with the inputs; with
-    `is_warm` it stands behind the chat's own prompt, which the provider then reads from its cache.
+    `head` is the id of the branch's last message. `correction` multiplies the plain bound of the whole wire
+    form, for text whose size no reply has revealed; without it, the bound is that of the plan and what the
+    wire form adds. The `question` for a summary is stored with the inputs; with `is_warm` it follows the
+    chat's own prompt, which the provider then reads from its cache.
     """
 
     final: FinalPrompt
@@ -97,7 +97,7 @@ class Assembled:
 
 
 def assemble(request: Request, wire_form: WireForm) -> Assembled:
-    """Return a request in the form in which it is sent."""
+    """Return a request with its wire form."""
     sent = [canonical(message) for message in wire_form(request)]
     return Assembled(request, sent, wire_hash(sent, request.tools))
 
@@ -105,7 +105,7 @@ def assemble(request: Request, wire_form: WireForm) -> Assembled:
 def prefix_of(
     assembled: Assembled, inputs: RequestInputs, sizes: Sequence[int] = (), tools_size: int = 0
 ) -> PromptPrefix:
-    """Return what a provider's cache recognizes a request by; `sizes` are its messages', in tokens."""
+    """Return what a provider's cache recognizes a request by; `sizes` are the messages' tokens."""
     request = assembled.request
     known = sizes or [0] * len(assembled.sent)
     return PromptPrefix(
@@ -119,7 +119,7 @@ def prefix_of(
 
 
 def growth_of(model: str, config: ContextConfig) -> float:
-    """Return by what factor the model's replies suggest raising a plain bound."""
+    """Return the factor by which the model's replies suggest raising a plain bound."""
     estimator = bounding_estimator(model, config.calibration)
     return estimator.prior / estimator.family.prior
 
@@ -136,13 +136,13 @@ def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflow
 
 
 class RequestBuilder:
-    """Builds the requests of one session, for answers and for summaries; `memo` has its messages' counts."""
+    """Builds the requests of one session, for answers and summaries; `memo` has its messages' counts."""
 
     def __init__(self, runtime: Runtime, session_id: str, memo: CountMemo) -> None:
         self._runtime = runtime
         self._session_id = session_id
         self._memo = memo
-        self._bounds: dict[bytes, int] = {}  # of the messages of the last request, by model and wire form
+        self._bounds: dict[bytes, int] = {}  # of the last request's messages, by model and wire form
 
     def build(self, parts: RequestParts) -> PlannedRequest:
         """Build a request; its report says whether its wire form fits the window."""
@@ -155,13 +155,13 @@ class RequestBuilder:
         report = replace(planned, bound=bound, unproven=unproven, reserve=budget.reserve)
         report = replace(report, within_budget=report.tested <= budget.room)
         limit = output_limit(parts.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
-        left = report.window - report.margin - max(report.tested, report.token_count)
-        asked = {"question": parts.question} if parts.purpose == "summary" else {}
-        inputs: JsonObject = {**asked, **parts.inputs.to_json()}
+        free = report.window - report.margin - max(report.tested, report.token_count)
+        question = {"question": parts.question} if parts.purpose == "summary" else {}
+        inputs: JsonObject = {**question, **parts.inputs.to_json()}
         return PlannedRequest(
             assembled.request, report, wire.made_by(parts.model),
             self._record(parts, assembled, report, digest(inputs)), inputs, budget.room,
-            min(limit, left), parts.final.plan,
+            min(limit, free), parts.final.plan,
             prefix_of(assembled, parts.inputs, sizes, tools_size), bound - parts.final.report.bound,
         )  # fmt: skip
 
@@ -173,7 +173,7 @@ class RequestBuilder:
             tool_choice=parts.tool_choice,
             effort=parts.effort,
             window=parts.window,
-            # it keys the prompt cache
+            # it is the key of the prompt cache
             session_id=self._session_id if parts.purpose == "answer" or parts.is_warm else "",
             api_base=call_address(self._runtime, parts.model, parts.address),
             previous_length=parts.previous_length,
@@ -203,21 +203,21 @@ class RequestBuilder:
         )
 
     def _bound(self, parts: RequestParts, plain: int) -> int:
-        """The bound of the wire form, from its bound before any correction."""
+        """Return the bound of the wire form, given its `plain` bound, which has no correction."""
         if parts.correction is not None:
             return math.ceil(plain * parts.correction)
-        more = plain - prompt_bound(
+        added = plain - prompt_bound(
             parts.final.messages, tools=parts.inputs.tools_as_sent, model=parts.model, memo=self._memo
         )
-        # a bridge or a placeholder was never counted by itself
+        # no reply has revealed the size of a bridge or a placeholder
         return parts.final.report.bound + math.ceil(
-            more * max(1.0, growth_of(parts.model, parts.inputs.config))
+            added * max(1.0, growth_of(parts.model, parts.inputs.config))
         )
 
     def _sizes(self, parts: RequestParts, sent: Sequence[bytes]) -> tuple[Sequence[int], int]:
-        """The bound of each message of the wire form, and that of the tools, before any correction.
+        """Return the plain bound of each message of the wire form, and that of the tools.
 
-        What was counted for the last request is not counted again.
+        Messages that the last request had too are not counted again.
         """
         model = parts.model
         framing = prompt_bound((), model=model)
@@ -230,6 +230,6 @@ class RequestBuilder:
             fresh[key] = known
         if parts.purpose == "answer":
             self._bounds = fresh
-        beside = () if parts.inputs.text_tools else parts.inputs.tools
-        tools_size = prompt_bound((), tools=beside, model=model, memo=self._memo)
+        schemas = () if parts.inputs.text_tools else parts.inputs.tools
+        tools_size = prompt_bound((), tools=schemas, model=model, memo=self._memo)
         return [fresh[model.encode() + b"\0" + text] for text in sent], tools_size

@@ -1,4 +1,4 @@
-"""Why a provider read a prompt anew that it should have had in its cache: two requests, compared."""
+"""Compare two requests to find why the provider's cache did not serve the later one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from enum import StrEnum
 from rolling_chat.messages import Usage
 from rolling_chat.providers.cache_rules import CacheRule
 
-# what may be missing of what should be in the cache, for estimates and blocks: a share, and tokens
+# what may be missing from the cache because of estimates and block sizes: a share, and tokens
 _SLACK, _SLACK_TOKENS = 0.1, 256
 
 
 class MissCause(StrEnum):
-    """Name why a prompt was not read from the provider's cache; "model" is another one, or its effort."""
+    """The reason that a prompt was not read from the provider's cache; "model" includes another effort."""
 
     MODEL = "model"
     EXPIRED = "expired"
@@ -27,7 +27,7 @@ class MissCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheMiss:
-    """A request that the provider's cache did not serve: why, and how many tokens were read anew."""
+    """A request that the provider's cache did not serve: why, and how many tokens it had to read."""
 
     cause: MissCause
     tokens: int
@@ -35,10 +35,10 @@ class CacheMiss:
 
 @dataclass(frozen=True, slots=True)
 class PromptPrefix:
-    """What a provider's cache recognizes a prompt by: a hash for each of its parts, in order.
+    """What a provider's cache recognizes a prompt by: a hash of each of its parts, in order.
 
-    `messages` has the hash of each message as sent, and its size as an upper bound in tokens; `tools_size` is
-    that of the tools. Hashes hold within one process.
+    `messages` has the hash of each message as sent and its size, an upper bound in tokens; `tools_size` is
+    that of the tools. Hashes are valid within one process.
     """
 
     tools: int
@@ -70,7 +70,7 @@ class PromptPrefix:
         return total
 
     def kept_in(self, later: PromptPrefix) -> int:
-        """Return the size of what a later prompt has of this one, wherever it stands there."""
+        """Return the size of the parts that a later prompt shares with this one, at any index."""
         mine = Counter(digest for digest, _ in self.messages)
         total = later.tools_size if self.tools == later.tools else 0
         for digest, size in later.messages:
@@ -85,9 +85,9 @@ NO_PREFIX = PromptPrefix(0, 0, "auto", "", ())
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPrompt:
-    """A prompt that was answered: when it was sent, in seconds since the epoch, and what was reported of it.
+    """An answered prompt: when it was sent, in seconds since the epoch, and the reported usage.
 
-    `prefix` is None where it is not known any more.
+    `prefix` is None if it is no longer known.
     """
 
     at: float
@@ -95,15 +95,15 @@ class AnsweredPrompt:
     prefix: PromptPrefix | None = None
 
     def cached_tokens(self, rule: CacheRule) -> int:
-        """Return how many tokens of it are in the cache while that lives; 0 where it was too short."""
+        """Return how many of its tokens are cached until the cache expires; 0 if it was too short."""
         usage = self.usage
-        known = usage.cached_read_tokens + usage.cached_write_tokens
-        tokens = known if rule.marked or usage.cached_write_tokens else usage.input_tokens
+        reported = usage.cached_read_tokens + usage.cached_write_tokens
+        tokens = reported if rule.marked or usage.cached_write_tokens else usage.input_tokens
         return tokens if tokens >= rule.least else 0
 
 
 def missed_tokens(now: AnsweredPrompt, before: AnsweredPrompt, rule: CacheRule) -> int:
-    """Return how many tokens were read anew that the prompt `before` had too; 0 if the cache served them."""
+    """Return how many tokens of the prompt `before` had to be read again; 0 if the cache served them."""
     expected = min(before.cached_tokens(rule), now.usage.input_tokens)
     if now.prefix is not None and before.prefix is not None and now.prefix.size:
         share = before.prefix.kept_in(now.prefix) / now.prefix.size
@@ -114,12 +114,12 @@ def missed_tokens(now: AnsweredPrompt, before: AnsweredPrompt, rule: CacheRule) 
 
 
 def is_expired(now: AnsweredPrompt, before: AnsweredPrompt, rule: CacheRule) -> bool:
-    """Return whether the cache of the prompt `before` had died when the next was sent."""
+    """Return whether the cache of the prompt `before` had expired when the next was sent."""
     return rule.seconds is not None and now.at - before.at > rule.seconds
 
 
 def find_cause(now: AnsweredPrompt, before: AnsweredPrompt, rule: CacheRule) -> MissCause:
-    """Return why a prompt was read anew that the same model was sent `before`."""
+    """Return why the cache of the prompt that the same model was sent `before` did not serve this one."""
     if is_expired(now, before, rule):
         return MissCause.EXPIRED
     mine, older = now.prefix, before.prefix

@@ -1,4 +1,4 @@
-"""The token counts that a session keeps: raw ones of each message, and the sizes that models reported."""
+"""The token counts of a session's messages: our own raw counts, and the sizes that models reported."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from rolling_chat.providers import wire
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import Counts
 
-_LONG = 50_000  # characters: counted in some 5 ms, dense text in ten times that
-_NEWEST = 16  # messages among which there may be one that nobody counted
+_LONG = 50_000  # characters; counting them takes some 5 ms, or ten times that for dense text
+_NEWEST = 16  # the newest messages, of which some may not have been counted yet
 
-# What the name of a size begins with among the stored counts of a message. A number follows, and after the
-# last sign the model: `=812=model` are the tokens of 812 characters that were sent of it, `+812=model` those
-# that the model reported when it wrote them, `@340=model` the tokens of system message and tools in the
-# request that ended with it, whose plain estimate was 340. `=model` is the first, of all of its characters.
+# Prefixes of the names under which a message's counts store the sizes that a model reported:
+# `=812=model`: the tokens of the 812 characters that were sent of the message; `=model` if all of it was sent
+# `+812=model`: the tokens of the 812 characters, reported when the model wrote them
+# `@340=model`: the tokens of system message and tools in the request that ended with the message, whose plain
+#   estimate was 340
 _MEASURED, _REPLY, _FIXED = "=", "+", "@"
 
 
 @dataclass(slots=True)
 class _Reported:
-    """What one model reported, by message id."""
+    """The sizes that one model reported, by message id."""
 
     sizes: defaultdict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     replies: dict[str, tuple[int, int]] = field(default_factory=dict)  # characters and tokens
@@ -63,19 +64,19 @@ class _Reported:
 
 
 class SessionCounts:
-    """The counts of one session's messages: `memo` has the raw ones; sizes that a model reported are by id.
+    """The counts of one session's messages: raw counts in `memo`, and the sizes that models reported.
 
-    Both are read from the store with the messages, and saved there when they are new. Safe for threads.
+    Both are read from the store with the messages, and new ones are saved there. Thread-safe.
     """
 
     def __init__(self) -> None:
         self.memo = CountMemo()
         self._reported: defaultdict[str, _Reported] = defaultdict(_Reported)  # by model
         self._unsaved: dict[str, Message] = {}  # by id
-        self._taken: dict[str, Message] = {}  # those that were taken to be saved last
+        self._being_saved: dict[str, Message] = {}  # by id
 
     def load(self, messages: Sequence[Message], stored: Counts) -> None:
-        """Take in the stored counts of messages that were just read."""
+        """Load the stored counts of messages that were just read."""
         for message in messages:
             raw = dict(stored.get(message.id, {}))
             for name in [name for name in raw if name.startswith((_MEASURED, _REPLY, _FIXED))]:
@@ -87,26 +88,26 @@ class SessionCounts:
             self.memo.load(message, raw)
 
     def take_unsaved(self, messages: Sequence[Message]) -> Counts:
-        """Return all counts of those messages that have new ones; they are taken to be saved now.
+        """Return all counts of those messages that have new ones, and assume that they will be saved.
 
-        `messages` are the branch, among which the memo's new counts are looked for.
+        `messages` is the branch, in which the memo searches for new counts.
         """
         unsaved, self._unsaved = self._unsaved, {}
         unsaved |= {message.id: message for message in self.memo.take_new(messages)}
-        self._taken = unsaved
+        self._being_saved = unsaved
         return {message.id: self._counts_of(message) for message in unsaved.values()}
 
     def put_back(self) -> None:
-        """Take for unsaved again what was taken last: it could not be stored."""
-        self._unsaved = self._taken | self._unsaved
+        """Mark the counts that were taken last as unsaved again, because they could not be stored."""
+        self._unsaved = self._being_saved | self._unsaved
 
     def known_tokens(self, message: Message) -> int:
-        """Return the most tokens that were counted or measured of `message`, 0 if none were."""
+        """Return the largest count or measured size of `message`, in tokens; 0 if it has none."""
         measured = [one.sizes.get(message.id, {}).values() for one in tuple(self._reported.values())]
         return max(chain(self.memo.counts_of(message).values(), *measured), default=0)
 
     def uncounted(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the long messages among the newest that were never counted."""
+        """Return the long messages among the newest that have never been counted."""
         recent = (message for message in messages[-_NEWEST:] if len(message.text) > _LONG)
         return [message for message in recent if not self.memo.counts_of(message)]
 
@@ -119,7 +120,7 @@ class SessionCounts:
     def measured_sizes(
         self, planned: Sequence[Message], branch: Sequence[Message], model: str
     ) -> MeasuredSizes:
-        """Return what `model` reported of the messages of a prompt, the system message first."""
+        """Return the sizes that `model` reported for the messages of a prompt, the system message first."""
         reported = self._reported.get(model)
         if reported is None:
             return MeasuredSizes(model)
@@ -133,7 +134,7 @@ class SessionCounts:
         return MeasuredSizes(model).add(sizes).add_replies(replies)
 
     def confirmed(self, branch: Sequence[Message], measured: MeasuredSizes) -> Confirmed | None:
-        """Return the newest count of a beginning of `branch` by the model of `measured`, None if none."""
+        """Return the newest count of a beginning of `branch` by the model of `measured`; None if none."""
         reported = self._reported.get(measured.model)
         if reported is None or not reported.fixed:
             return None
@@ -176,7 +177,7 @@ class SessionCounts:
     def measure_reply(
         self, reply: Message, usage: Usage, seen: Message, model: str, calibration: Calibration
     ) -> int | None:
-        """Add the size of a reply that `model` has just written; return it, None if its usage tells none.
+        """Add the size of a reply that `model` has just written; return it, or None if usage lacks it.
 
         `seen` is the reply as the model will see it.
         """
@@ -195,12 +196,12 @@ class SessionCounts:
 
 
 def _written(reply: Message, usage: Usage, seen: Message) -> int:
-    """The output tokens that come back with a reply; 0 where that is not known."""
+    """Return the output tokens of a reply that later requests contain; 0 if unknown."""
     extras, kept = reply.extras or {}, seen.extras or {}
     if reply.ending is not Ending.COMPLETE and (reply.ending is not Ending.LENGTH or reply.tool_calls):
         return 0
     if wire.THINKING_BLOCKS in extras:
-        return 0  # of these providers keep as much as they like, and report an estimate
+        return 0  # providers keep as many of these blocks as they like, and report an estimate
     if kept.get(wire.REASONING):
         return usage.output_tokens
     if extras.get(wire.REASONING) and not usage.reasoning_tokens:
@@ -209,7 +210,7 @@ def _written(reply: Message, usage: Usage, seen: Message) -> int:
 
 
 def new_sizes(sent: Iterable[PromptItem], before: MeasuredSizes, after: MeasuredSizes) -> dict[SizeKey, int]:
-    """Return the tokens newly measured of what was sent, by index in the prompt and characters sent."""
+    """Return the newly measured sizes of the sent items, by index in the prompt and characters sent."""
     found = dict[SizeKey, int]()
     for item in sent:
         key = (item.index, characters_of(item.message))

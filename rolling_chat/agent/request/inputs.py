@@ -1,4 +1,4 @@
-"""What a prompt is made from besides messages and plan, so that it can be made again."""
+"""The inputs of a prompt besides messages and plan, stored so that the prompt can be rebuilt."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ from rolling_chat.snapshots import Snapshot
 
 
 class SeenBranch:
-    """A branch as a model may see it, of which only what is new is looked at. Safe for threads."""
+    """The branch as a model may see it, converted once per message. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._kind = ("", True)
-        self._given: list[Message] = []
-        self._shown: list[Message] = []  # the system message first; both only grow, for snapshots share them
+        self._originals: list[Message] = []
+        self._shown: list[
+            Message
+        ] = []  # the system message first; never shortened in place: snapshots share it
 
     def below(
         self, system: Message, branch: Sequence[Message], model: str, *, pictures: bool
     ) -> Sequence[Message]:
-        """Return `system` and the messages of `branch` as `model` may see them, see `wire.for_model`."""
+        """Return `system` and the messages of `branch` as `model` may see them (`wire.for_model`)."""
         if isinstance(branch, PartlyRead):
             return _ShownParts(system, branch, model, pictures)
         with self._lock:
-            count = _common(self._given, branch) if self._kind == (model, pictures) else 0
+            count = _common(self._originals, branch) if self._kind == (model, pictures) else 0
             self._kind = (model, pictures)
-            if count < len(self._given) or self._shown[:1] != [system]:
-                self._given, self._shown = self._given[:count], [system, *self._shown[1 : count + 1]]
+            if count < len(self._originals) or self._shown[:1] != [system]:
+                self._originals, self._shown = self._originals[:count], [system, *self._shown[1 : count + 1]]
             new = branch[count:]
-            self._given += new
+            self._originals += new
             self._shown += wire.for_model(new, model, pictures=pictures)
             return Snapshot(self._shown)
 
 
 class _ShownParts(Sequence[Message]):
-    """A system message and a branch as a model may see it, of which only what is asked for is made."""
+    """A system message and a branch as a model may see it, converted as messages are read."""
 
     def __init__(self, system: Message, branch: PartlyRead, model: str, pictures: bool) -> None:
         self._system, self._branch = system, branch
@@ -58,8 +60,8 @@ class _ShownParts(Sequence[Message]):
     def __getitem__(self, at: slice) -> Sequence[Message]: ...
 
     def __getitem__(self, at: int | slice) -> Message | Sequence[Message]:
-        places = range(len(self))[at]
-        return self._at(places) if isinstance(places, int) else tuple(map(self._at, places))
+        indexes = range(len(self))[at]
+        return self._at(indexes) if isinstance(indexes, int) else tuple(map(self._at, indexes))
 
     def __len__(self) -> int:
         return len(self._branch) + 1
@@ -72,7 +74,7 @@ class _ShownParts(Sequence[Message]):
 
 
 def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
-    """Count the messages that two branches of one tree begin with."""
+    """Count the messages that two branches of one tree have in common."""
     count = min(len(one), len(other))
     # the same message at the same index has the same messages before it
     while count and one[count - 1] is not other[count - 1]:
@@ -84,8 +86,8 @@ def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
 class RequestInputs:
     """The pipeline's configuration, the system prompt and the tool schemas of a request.
 
-    With `text_tools` the model is told of the tools in the system prompt, and calls are sent as text. Without
-    `pictures` they go as lines.
+    With `text_tools` the system prompt describes the tools, and calls are sent as text. Without `pictures`,
+    lines of text take their place.
     """
 
     config: ContextConfig
@@ -96,7 +98,7 @@ class RequestInputs:
 
     @property
     def tools_as_sent(self) -> Tools:
-        """The tools in the form in which they take room: schemas, or a part of the system prompt."""
+        """The tools as they are counted: schemas, or a part of the system prompt."""
         return describe_tools(self.tools) if self.text_tools else self.tools
 
     def prompt(
@@ -104,7 +106,7 @@ class RequestInputs:
     ) -> Sequence[Message]:
         """Return the messages to plan: the system prompt, then the branch as `model` may see it.
 
-        `seen` remembers what it was made of before, for a branch that grows.
+        `seen` remembers the messages that were converted before, for a branch that grows.
         """
         system = Message("system", self.system)
         return (seen or SeenBranch()).below(system, branch, model, pictures=self.pictures)
@@ -112,21 +114,21 @@ class RequestInputs:
     def to_json(self) -> dict[str, Json]:
         """Return the inputs as plain JSON values.
 
-        Of the calibration only what messages are cut by belongs to it: the rest moves sizes, which the
-        record of a request keeps for itself, and would make every request's inputs differ.
+        Of the calibration, only the factor by which messages are cut is included. The rest affects sizes,
+        which the request's record has anyway, and would make the inputs of every request different.
         """
         shape = {"shape": self.config.calibration.shape}
         config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
         data = {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
-        unusual = {"text_tools": True} if self.text_tools else {}
-        return {**data, **unusual, **({} if self.pictures else {"pictures": False})}
+        text_tools = {"text_tools": True} if self.text_tools else {}
+        return {**data, **text_tools, **({} if self.pictures else {"pictures": False})}
 
     @classmethod
     def from_json(cls, data: JsonObject) -> RequestInputs:
-        """Read inputs back; keys that the configuration no longer has are ignored."""
+        """Read inputs from JSON, ignoring keys that the configuration no longer has."""
         known = {field.name for field in fields(ContextConfig)}
         config = {key: value for key, value in data["config"].items() if key in known}
-        config["unproven_share"] = 0.0  # what was sent once is built again, and not tested
+        config["unproven_share"] = 0.0  # it was sent: no need to test whether it fits
         config["calibration"] = Calibration(**config.get("calibration", {}))
         return cls(
             ContextConfig(**config),
@@ -138,7 +140,7 @@ class RequestInputs:
 
 
 def digest(value: JsonObject) -> str:
-    """Return a short hash of `value`, the same for equal values."""
+    """Return a short hash of `value`; equal values have equal hashes."""
     return hashlib.sha256(canonical(value)).hexdigest()[:16]
 
 
@@ -152,5 +154,5 @@ def wire_hash(sent: Sequence[bytes], tools: Sequence[JsonObject]) -> str:
 
 
 def canonical(value: Json) -> bytes:
-    """Return `value` as JSON, spelled the same way for equal values."""
+    """Return `value` as canonical JSON: equal values give equal bytes."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode()

@@ -1,4 +1,4 @@
-"""The system prompt: what the agent is told before the conversation begins."""
+"""The system prompt: guidance, instruction files and skills."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rolling_chat.text import printable
 from rolling_chat.tools import Tool
 
 MAX_BYTES = 32_768
-"""Of all instruction files together; the same cap as Codex's."""
+"""The limit for all instruction files together, the same as that of Codex."""
 
-_MAX_DEPTH = 5  # of files that include others
+_MAX_DEPTH = 5  # of nested includes
 _MAX_FILES = 50
-_MAX_FAULTS = 10  # that are told
-_MAX_MENTIONS = 200  # of one file that are looked up
+_MAX_FAULTS = 10  # reported
+_MAX_MENTIONS = 200  # looked up in one file
 _MAX_NAME = 400  # characters
 _CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -66,8 +66,8 @@ _FENCE = "The person trusts the files below: they count as the person's own word
 def system_prompt(folder: Path, started_at: float, tools: Sequence[Tool], instructions: str) -> str:
     """Return the text of the system message.
 
-    `started_at` is the session's start in seconds since the epoch, not now: the text stands
-    still for as long as the session lives, so that a provider can keep it cached.
+    `started_at` is the session's start in seconds since the epoch: the text does not change during the
+    session, so that the provider can keep it cached.
     """
     date = datetime.fromtimestamp(started_at).astimezone().strftime("%A, %d %B %Y")
     parts = [_PROMPT.format(folder=folder, date=date, platform=_platform())]
@@ -84,7 +84,7 @@ def system_prompt(folder: Path, started_at: float, tools: Sequence[Tool], instru
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One file in the system prompt: its path, its name for people, and the text as it is sent."""
+    """One file in the system prompt: its path, its name for display, and its text as sent."""
 
     path: Path
     name: str
@@ -93,22 +93,22 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """The instruction files as they go into the system prompt; `faults` are lines about what does not."""
+    """The instruction files in the system prompt; `faults` are lines about those omitted or cut."""
 
     sections: tuple[Section, ...] = ()
     faults: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """What of the system prompt they are; empty for none."""
+        """Their part of the system prompt; empty if there are none."""
         return "\n\n".join([_FENCE, *(section.text for section in self.sections)]) if self.sections else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file to read, and the folder that it must lie in.
+    """A file to read, and the folder that must contain it.
 
-    `top` is the folder that what it includes must lie in, `by` the file that includes it, if any.
+    `top` is the folder that must contain the files that it includes, `by` the file that includes it, if any.
     """
 
     path: Path
@@ -119,21 +119,20 @@ class _Source:
 
 
 def read_instructions(trust: FolderTrust, own: Path, max_bytes: int = MAX_BYTES) -> Instructions:
-    """Read the user's `own` instructions, and those of the folder that are trusted: the root's first.
+    """Read the user's `own` instructions, then the folder's trusted ones, from its root down.
 
-    `@path` in one of them includes that file, from inside the outermost folder whose instructions are
-    trusted, or below the user's own folder.
-    Together they take at most `max_bytes`. The user's own come first, then the nearest; the outermost give
-    way, for the nearest are the most particular, and the text says what was cut.
+    `@path` in a file includes another one. That must be in the outermost folder with trusted instructions,
+    or below the folder of the user's own file. All files together have at most `max_bytes`: the user's
+    own get room first, then the nearest, which are the most specific. The text says what was cut.
     """
     faults: list[str] = []
     seen: set[Path] = set()
     groups: list[list[Section]] = []
-    room, mine = max_bytes, own.parent.resolve()
+    room, own_folder = max_bytes, own.parent.resolve()
     files = trust.instructions()
     top = files[0].path.parent if files else trust.root
     folders = [_Source(file.path, trust.root, file.name, top) for file in reversed(files)]
-    for source in [_Source(own, mine, f"your {own.name}", mine), *folders]:
+    for source in [_Source(own, own_folder, f"your {own.name}", own_folder), *folders]:
         group: list[Section] = []
         for found, text in _with_includes(source, seen, faults, depth=0):
             kept = text.encode("utf-8")[: max(room, 0)].decode("utf-8", errors="ignore")
@@ -154,7 +153,7 @@ def read_instructions(trust: FolderTrust, own: Path, max_bytes: int = MAX_BYTES)
 def _with_includes(
     source: _Source, seen: set[Path], faults: list[str], depth: int
 ) -> Iterator[tuple[_Source, str]]:
-    """Yield a file that was not read yet, and below it those that it includes."""
+    """Yield a file that was not read yet, then the files that it includes."""
     try:
         real = source.path.resolve(strict=True)
         if real in seen:
@@ -178,7 +177,7 @@ def _with_includes(
             return
         found = real.parent / path
         if not is_file_inside(found, source.top):
-            if os.path.exists(found):  # noqa: PTH110 - no name is an error of its own
+            if os.path.exists(found):  # noqa: PTH110 - unlike Path.exists, it accepts any name
                 faults.append(f"{path} is not included in {source.name}: it is not inside {source.top}")
             continue
         if depth == _MAX_DEPTH:
@@ -190,7 +189,7 @@ def _with_includes(
 
 
 def _included(text: str) -> Iterator[str]:
-    """Yield the paths that a text includes: `@path` outside of code."""
+    """Yield the paths that a text includes, written as `@path` outside of code."""
     fence = ""
     for line in text.splitlines():
         mark = _CODE_FENCE.match(line)

@@ -1,4 +1,4 @@
-"""What a model can take, from settings and catalogue, as the pipeline's configuration."""
+"""A model's limits, from settings and catalog, as the pipeline's configuration."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.todo_list import TODO
 
-# What litellm lets a model think for each effort, in tokens, where the provider takes a budget; above "high"
-# twice as much each.
+# The thinking budget that litellm sends for each effort, in tokens; doubled for each effort above "high".
 _THINKING: Mapping[str, int] = MappingProxyType(
     {"minimal": 128, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
 )
 
-_MIN_BUDGET = 1_024  # tokens: Anthropic's least budget of thought
-_MIN_ANSWER = 256  # tokens of answer beside the thoughts
+_MIN_BUDGET = 1_024  # tokens: Anthropic's minimum thinking budget
+_MIN_ANSWER = 256  # tokens of answer besides the thinking
 
 NOTHING_LEARNED = Learned()
 NOTHING_MEASURED = Measurements()
 
 _OLLAMA_WINDOW = 16_384
-"""What an Ollama server is asked to hold where nobody said: it takes memory, whatever the model could do."""
+"""The window to ask an Ollama server for by default; a larger one needs more memory than it may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What requests have revealed about a model at an address: its limit, and how it counts tokens."""
+    """What requests have revealed about a model at an address: its limit and how it counts tokens."""
 
     learned: Learned = NOTHING_LEARNED
     measurements: Measurements = NOTHING_MEASURED
@@ -79,11 +78,11 @@ def window_of(
     *,
     served: int = 0,
 ) -> int:
-    """Return W: the tokens that `model` takes in one request, prompt and answer together.
+    """Return W: the tokens that one request to `model` may have, prompt and answer together.
 
-    The user's `max_input_tokens`, else the demo model's own, else what its server said (`served`), else the
-    catalog's, else the built-in table's; never above `max_context_tokens`, nor above a limit that a refusal
-    named.
+    It is the user's `max_input_tokens`, or else the demo model's window, or else the one that the server
+    reported (`served`), the catalog's, or the built-in table's. It never exceeds `max_context_tokens` or a
+    limit learned from a refusal.
     """
     info = _known(model, catalog)
     window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
@@ -117,14 +116,14 @@ def effort_of(model: str, wanted: str, catalog: ModelCatalog) -> str:
     info = _known(model, catalog)
     if ModelRef.parse(model).is_demo or (info is not None and not info.supports_reasoning):
         return ""
-    most = find_family(model).max_effort
-    return most if most and _THINKING.get(wanted, 0) > _THINKING[most] else wanted
+    highest = find_family(model).max_effort
+    return highest if highest and _THINKING.get(wanted, 0) > _THINKING[highest] else wanted
 
 
 def effort_within(effort: str, max_tokens: int | None) -> str:
-    """Return `effort`, or the next lower one whose thoughts leave room for an answer in `max_tokens`.
+    """Return `effort`, or the next lower one whose thinking leaves room for an answer in `max_tokens`.
 
-    Claude refuses a budget of thought that is not below its output limit. Empty: the model's default.
+    Claude refuses a thinking budget that is not below its output limit. Empty for the model's default.
     """
     if max_tokens is None or effort not in _THINKING:
         return effort
@@ -137,7 +136,8 @@ def effort_within(effort: str, max_tokens: int | None) -> str:
 def cache_ttl_of(model: str, settings: Settings, catalog: ModelCatalog) -> CacheTtl:
     """Return the time to live that the cache marks of `model` ask for.
 
-    An hour where the setting says so; on Bedrock only if the catalog has a price for it: others take none.
+    It is the setting's, except that on Bedrock an hour needs a price in the catalog: models without one do
+    not support it.
     """
     wanted = settings.context.cache_ttl
     if wanted == "5m" or not find_family(model).cache_marks:
@@ -147,13 +147,13 @@ def cache_ttl_of(model: str, settings: Settings, catalog: ModelCatalog) -> Cache
 
 
 def offers_tools(model: str, catalog: ModelCatalog) -> bool:
-    """Return whether `model` is offered tools: always, unless the catalog says that it takes none."""
+    """Return whether to offer `model` tools: yes, unless the catalog says that it does not support them."""
     info = _known(model, catalog)
     return info is None or info.supports_tools
 
 
 def _known(model: str, catalog: ModelCatalog) -> ModelInfo | None:
-    """What the catalogue says; it is not read for the demo model, which is in none."""
+    """Return the catalog's entry for a model; None, without reading the catalog, for the demo model."""
     return None if offline_window(model) else catalog.lookup(model)
 
 
@@ -172,13 +172,13 @@ def context_config(
 ) -> ContextConfig:
     """Return the pipeline's configuration for `model`.
 
-    All sizes are in the model's own tokens, as far as `calibration` tells. A tool's result may take
-    `max_tool_result_tokens`, but on a small window no more than a quarter of what system prompt, tools,
-    reserve and margin leave.
+    All sizes are in the model's own tokens, as far as `calibration` is known. The limit on a tool result is
+    `max_tool_result_tokens`, but at most a quarter of the window without system prompt, tools, reserve and
+    margin.
     """
     context = settings.context
     window = max(window_of(model, settings, catalog, learned, served=served), 1)
-    most_out = output_limit(model, settings, catalog)
+    max_output = output_limit(model, settings, catalog)
     floor = _count_once(system, model) + _count_once(json.dumps(list(tools)), model)
     truncations: dict[str, Truncation] = {
         name: tool.truncation for name, tool in context.tools.items() if tool.truncation
@@ -189,27 +189,27 @@ def context_config(
             "enabled": rolling,
             "max_context_tokens": window,
             "safety_margin": margin_for(settings, calibration),
-            # what is thought counts as output
+            # thinking counts as output
             "reserved_output_tokens": context.reserved_output_tokens + _THINKING.get(effort, 0),
         },
         tools=truncations,
         prompt_cache=wire.prompt_cache(model),
-        max_output_tokens=most_out,
+        max_output_tokens=max_output,
         recall=_has(RECALL, tools),
         todo=_has(TODO, tools),
         notes=_has(NOTE_TOOL, tools),
         room=rolling,
         calibration=calibration,
     )
-    # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
+    # Neither the shrinking margin nor changing estimates may affect the limit: results stay as they were cut.
     room = window_budget(replace(config, safety_margin=context.safety_margin)).room
-    most = (room - int(floor * calibration.shape)) // 4
-    return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
+    quarter = (room - int(floor * calibration.shape)) // 4
+    return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, quarter), 1))
 
 
 @lru_cache(maxsize=16)
 def _count_once(text: str, model: str) -> int:
-    """Count what stays the same from request to request."""
+    """Count a text that is the same in every request."""
     return count_tokens(text, model)
 
 
@@ -218,7 +218,7 @@ def _has(name: str, tools: Sequence[JsonObject]) -> bool:
 
 
 def margin_for(settings: Settings, calibration: Calibration) -> float:
-    """Return M, the safety margin, as a share of the window; one that was set explicitly does not shrink."""
+    """Return M, the safety margin, as a share of the window; one that the user set does not shrink."""
     margin = settings.context.safety_margin
     is_set = settings.origins.get("context.safety_margin", "default") != "default"
     is_set = is_set or margin != ContextSettings().safety_margin

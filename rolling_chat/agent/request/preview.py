@@ -1,4 +1,4 @@
-"""The report of the next request, made once for every state of the conversation."""
+"""The report of the next request, computed once for every state of the conversation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rolling_chat.providers.background_thread import in_background
 
 Made = TypeVar("Made")
 
-_MAX_MISSING = 40  # parts that are read one by one before all is read: old messages that are still sent
+_MAX_MISSING = 40  # parts of a branch to read one by one, for old messages still sent, before reading it all
 
 
 class RequestPreview:
-    """Reports what the next request of a session would be, reusing a report until something changes.
+    """Reports the next request of a session, reusing a report until something changes.
 
-    Of a long branch that has just been opened the newest part is enough for it, mostly. A request that is
-    too long has a report as well. Methods raise ChatError where the branch cannot be read.
+    The newest part of a long branch that has just been opened is usually enough. A request that is too long
+    has a report as well. Methods raise ChatError if the branch cannot be read.
     """
 
     def __init__(self, state: SessionState, counter: PromptCounter) -> None:
@@ -39,7 +39,7 @@ class RequestPreview:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the report can be made at once: the branch is read, and little is left to count."""
+        """Whether the report can be made at once: the branch is read, and little remains to be counted."""
         if self._making.locked() or not (self._conversation.is_whole or self._conversation.is_long):
             return False
         if self._report is not None and self._report[0] == self._revision:
@@ -62,22 +62,22 @@ class RequestPreview:
         return self._report[1]
 
     def report_with(self, draft: str) -> PromptReport:
-        """Return the report of the next request as if `draft` was sent; nothing is changed."""
-        said = Message("user", draft)
+        """Return the report of the next request as if `draft` were sent, without changing anything."""
+        message = Message("user", draft)
         with in_words():
-            return self._on_branch(lambda branch: self._planner.forecast.report(with_last(branch, said)))
+            return self._on_branch(lambda branch: self._planner.forecast.report(with_last(branch, message)))
 
     async def ready(self) -> None:
-        """Wait until the report can be had at once, made off the event loop where that takes long."""
+        """Wait until the report is available at once, making it off the event loop if that takes long."""
         with in_words():
             await self.whole()
         if not self.is_ready:
             await self.warm()
 
     async def warm(self) -> None:
-        """Make the report, off the event loop; read the rest of the branch for it, unless that is long.
+        """Make the report off the event loop, first reading the rest of the branch unless that is long.
 
-        What is counted for it is stored, so that no later process counts it again.
+        The counts made for it are stored, so that no later process has to repeat them.
         """
         with in_words():
             if not self._conversation.is_long:
@@ -86,7 +86,7 @@ class RequestPreview:
                 await self._make()
 
     async def settled(self) -> None:
-        """Wait until no report is being made, and the branch is read unless it is long. Raises StoreError."""
+        """Wait until no report is being made and the branch, unless long, is read. Raises StoreError."""
         if self._conversation.is_long:
             async with self._making:
                 return
@@ -99,9 +99,9 @@ class RequestPreview:
             pass
 
     async def plan(self, tool_choice: ToolChoice, input_limit: int) -> PlannedRequest:
-        """Plan the next request, to be sent now; off the event loop where there is much to look at.
+        """Plan the next request, to be sent now; off the event loop if many messages have changed.
 
-        What only its upper bound keeps from fitting is counted by the provider, where it can be asked.
+        If only its upper bound keeps the request from fitting untrimmed, the provider is asked for a count.
         `input_limit` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
         """
         planner = self._planner
@@ -148,7 +148,7 @@ class RequestPreview:
                 await in_background(conversation.save_counts)
                 if planner.plan_state.revision == revision:
                     return planned
-                # the user has pinned or switched something meanwhile: this request goes by it
+                # The user changed pins or settings meanwhile: plan again with them.
 
     async def _make(self) -> None:
         if self._state.is_closed:
@@ -162,8 +162,8 @@ class RequestPreview:
             await in_background(self._conversation.save_counts)
 
     async def _in_background(self, work: Callable[[Sequence[Message]], Made]) -> Made:
-        """Work on as much of the branch as is needed, off the event loop; read what is missing for it."""
-        if self._planner.plan_state.pins:  # they may be on any message
+        """Run `work` on the branch off the event loop, reading any missing parts that it needs."""
+        if self._planner.plan_state.pins:  # any message may be pinned
             await self._conversation.read_rest()
         for _ in range(_MAX_MISSING):
             try:
@@ -174,7 +174,7 @@ class RequestPreview:
         return await in_background(partial(work, self._conversation.branch))
 
     def _on_branch(self, work: Callable[[Sequence[Message]], Made]) -> Made:
-        """Work on as much of the branch as was read, or on all of it where that is not enough."""
+        """Run `work` on the part of the branch that was read, or on all of it if that is not enough."""
         try:
             return work(self._conversation.branch)
         except NotReadError:
@@ -188,7 +188,7 @@ class RequestPreview:
     @property
     def _revision(self) -> object:
         planner = self._planner
-        is_whole = self._conversation.is_whole  # else rows cannot be read that may be asked for now
+        is_whole = self._conversation.is_whole  # a report of a part lacks rows that may now be requested
         return (
             self._conversation.version,
             is_whole,

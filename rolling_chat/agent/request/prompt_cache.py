@@ -1,4 +1,4 @@
-"""What the provider has of one session's prompt in its cache: until when, and why it was not read."""
+"""The provider's cache of one session's prompt: how long it lives, and why it was missed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from rolling_chat.messages import Usage
 from rolling_chat.providers.cache_rules import SHORTEST, CacheRule, cache_rule
 from rolling_chat.sessions.records import RequestRecord, StoreError
 
-_SPARE = 60.0  # seconds that a cache must still have to live, for a request that is yet to be sent
+_SPARE = 60.0  # seconds that a cache must have left to serve a request that is yet to be sent
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatus:
-    """How warm the provider's cache is: `seconds_left` until it dies, 0 once it has.
+    """The state of the provider's cache: `seconds_left` until it expires, 0 once it has.
 
-    `tokens` of the last prompt are in it, or were.
+    `tokens` is how much of the last prompt is in it, or was.
     """
 
     seconds_left: float
@@ -38,9 +38,9 @@ class CacheStatus:
 
 
 class PromptCache:
-    """The provider's cache of one session, as far as its rules and its reports tell.
+    """The provider's cache of one session, inferred from its rules and its reports.
 
-    What was sent last, and when, comes from the store for a session that is resumed.
+    For a resumed session, the last prompt and its time come from the store.
     """
 
     def __init__(self, runtime: Runtime, setup: RequestSetup, session_id: str) -> None:
@@ -53,19 +53,19 @@ class PromptCache:
 
     @property
     def rule(self) -> CacheRule | None:
-        """How the model's prompts are cached; None where nothing is known of a cache."""
+        """The rule by which the model's prompts are cached; None if no cache is known."""
         return self._rule_of(self._setup.model)
 
     @property
     def is_cold(self) -> bool:
-        """Whether the provider has nothing of this session's prompt any more, or never had."""
+        """Whether the provider no longer has, or never had, this session's prompt in its cache."""
         last, rule = self._last, self.rule
         lifetime = rule.seconds if rule is not None and rule.seconds else SHORTEST
         return last is None or self._runtime.clock() - last.at > lifetime
 
     @property
     def status(self) -> CacheStatus | None:
-        """How warm the cache is; None where that is not known, or nothing was cached."""
+        """The state of the cache; None if that is unknown or nothing was cached."""
         last, rule = self._last, self.rule
         if last is None or rule is None or rule.seconds is None:
             return None
@@ -75,23 +75,23 @@ class PromptCache:
 
     @property
     def is_warm(self) -> bool:
-        """Whether the provider says that it has the last prompt in its cache, for some time to come."""
+        """Whether the provider has the last prompt in its cache, with time to spare."""
         status = self.status
         return status is not None and status.seconds_left > _SPARE
 
     @property
     def last_prefix(self) -> PromptPrefix | None:
-        """What the provider's cache recognizes the last prompt by; None before this process has sent one."""
+        """The prefix of the last prompt, for the provider's cache; None before this process has sent one."""
         return self._last.prefix if self._last is not None else None
 
     def refresh(self, at: float) -> None:
-        """Note that the last prompt was read from the cache once more, `at` seconds since the epoch."""
-        whom, last = (self._setup.model, self._setup.address), self._last
+        """Note that the last prompt was read from the cache again, `at` seconds since the epoch."""
+        target, last = (self._setup.model, self._setup.address), self._last
         if last is not None:
-            self._answered[whom] = replace(last, at=max(at, last.at))
+            self._answered[target] = replace(last, at=max(at, last.at))
 
     def warm_price(self, planned: PlannedRequest) -> float | None:
-        """Return what the input of a request costs that begins as the last one; None if unknown."""
+        """Return the input cost, in US dollars, of a request that begins like the last; None if unknown."""
         last, rule = self._last, self.rule
         info = self._runtime.catalog.lookup(self._setup.model)
         if last is None or last.prefix is None or not last.prefix.size or rule is None or info is None:
@@ -103,7 +103,7 @@ class PromptCache:
         return None if price is None or rest is None else read * price + rest
 
     def fresh_price(self, tokens: int) -> float | None:
-        """Return what a prompt of so many tokens costs that is read anew, in US dollars; None if unknown."""
+        """Return the cost, in US dollars, of `tokens` that are not read from the cache; None if unknown."""
         info, rule = self._runtime.catalog.lookup(self._setup.model), self.rule
         if info is None or rule is None:
             return None
@@ -123,21 +123,21 @@ class PromptCache:
         `at` is when it was sent, in seconds since the epoch. The first request of a session misses nothing.
         """
         model, rule = planned.request.model, self._rule_of(planned.request.model)
-        whom, now = (model, self._setup.address), AnsweredPrompt(at, usage, planned.prefix)
-        before, others = self._answered_by(whom), self._newest
-        self._answered[whom], self._newest = now, now
+        target, now = (model, self._setup.address), AnsweredPrompt(at, usage, planned.prefix)
+        before, newest = self._answered_by(target), self._newest
+        self._answered[target], self._newest = now, now
         if rule is None or not usage.input_tokens:
             return None
         if before is not None:
             miss = self._explain(now, before, rule)
-            # another model answered in between: what it was sent was planned anew
-            if miss is not None and miss.cause is MissCause.TRIMMED and others and others.at != before.at:
+            # another model answered in between, and the change of model made a new plan
+            if miss is not None and miss.cause is MissCause.TRIMMED and newest and newest.at != before.at:
                 return replace(miss, cause=MissCause.MODEL)
             return miss
-        if others is None:
+        if newest is None:
             return None
-        # the other model's cache is of no use here: all that both were sent is read anew
-        shared = replace(others, usage=Usage(input_tokens=usage.input_tokens))
+        # another model's cache is of no use here: everything that both were sent has to be read
+        shared = replace(newest, usage=Usage(input_tokens=usage.input_tokens))
         tokens = missed_tokens(now, shared, replace(rule, marked=False))
         return CacheMiss(MissCause.MODEL, tokens) if tokens else None
 
@@ -154,17 +154,17 @@ class PromptCache:
         """The prompt that the model answered last in this session."""
         return self._answered_by((self._setup.model, self._setup.address))
 
-    def _answered_by(self, whom: tuple[str, str | None]) -> AnsweredPrompt | None:
+    def _answered_by(self, target: tuple[str, str | None]) -> AnsweredPrompt | None:
         if not self._has_read:
             self._has_read = True
             self._newest = _stored(self._runtime.store.last_answer(self._session_id))
-        if whom not in self._answered:
-            record = self._runtime.store.last_answer(self._session_id, whom[0])
-            self._answered[whom] = _stored(record)
-        return self._answered[whom]
+        if target not in self._answered:
+            record = self._runtime.store.last_answer(self._session_id, target[0])
+            self._answered[target] = _stored(record)
+        return self._answered[target]
 
     def _stored_prefix(self, now: AnsweredPrompt) -> PromptPrefix | None:
-        """The prefix of the stored request that `now` followed; None if it cannot be built again."""
+        """Return the prefix of the stored request before `now`; None if that cannot be rebuilt."""
         store, mine = self._runtime.store, now.prefix
         record = store.last_answer(self._session_id, self._setup.model)
         if record is None or mine is None:

@@ -1,4 +1,4 @@
-"""A request that was sent, built again from what the store holds."""
+"""Rebuild a request that was sent, from the store."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from rolling_chat.sessions.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class RebuiltRequest:
-    """A sent request, rebuilt: its record, the report with a row for every message, and the messages.
+    """A rebuilt request: its record, a report with a row for every message, and the messages.
 
-    `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent. `prefix`
-    is without sizes, tool choice and effort, which are not stored.
+    `wire_hash` is that of the rebuilt wire form. `prefix` lacks sizes, tool choice and effort, which are not
+    stored.
     """
 
     record: RequestRecord
@@ -47,19 +47,19 @@ class RebuiltRequest:
 def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltRequest:
     """Rebuild the request of `record` from its branch, its plan and its stored inputs.
 
-    Today's settings, tools and instruction files are not looked at. Raises StoreError where what it
-    was made from is not there, or no longer makes a request.
+    Current settings, tools and instruction files have no effect. Raises StoreError if the inputs are missing
+    or no longer make a valid request.
     """
-    kept = store.basis(record.settings_digest)
-    if kept is None:
+    stored = store.basis(record.settings_digest)
+    if stored is None:
         raise StoreError(
             f"request {record.short} cannot be built again: the version that sent it did not keep "
             "what it was made from"
         )
     try:
-        inputs, counts = RequestInputs.from_json(kept), SessionCounts()
+        inputs, counts = RequestInputs.from_json(stored), SessionCounts()
         final = rebuild_final_prompt(
-            _planned(store, record, inputs, kept, counts),
+            _planned(store, record, inputs, stored, counts),
             inputs.config,
             tools=inputs.tools_as_sent,
             model=record.model,
@@ -76,22 +76,26 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
 
 
 def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
-    """Return system prompt, tools and settings of a session's newest request; None if none was stored."""
+    """Return the inputs of a session's newest request for an answer; None if none are stored."""
     answers = (record for record in reversed(store.requests(session_id)) if record.purpose == "answer")
     for record in answers:
-        kept = store.basis(record.settings_digest)
-        return None if kept is None else RequestInputs.from_json(kept)
+        stored = store.basis(record.settings_digest)
+        return None if stored is None else RequestInputs.from_json(stored)
     return None
 
 
 def _planned(
-    store: SessionStore, record: RequestRecord, inputs: RequestInputs, kept: JsonObject, counts: SessionCounts
+    store: SessionStore,
+    record: RequestRecord,
+    inputs: RequestInputs,
+    stored: JsonObject,
+    counts: SessionCounts,
 ) -> Sequence[Message]:
-    """The messages that were planned: the branch, whose counts are loaded, or a question to a summarizer.
+    """Return the messages that were planned: the branch, the question for a summary, or both.
 
-    A question that has a plan stood behind the branch.
+    A question with a plan followed the branch. The counts of the branch are loaded into `counts`.
     """
-    question = [Message("user", kept["question"])] if record.purpose == "summary" else []
+    question = [Message("user", stored["question"])] if record.purpose == "summary" else []
     if question and record.plan is None:
         return question
     if not record.head:
@@ -102,8 +106,10 @@ def _planned(
 
 
 def _as_reported(report: PromptReport, record: RequestRecord, inputs: RequestInputs) -> PromptReport:
-    """The report as it was when the request left: its sizes are those of the record, for replies have
-    taught more of them since."""
+    """Return the report as it was when the request was sent, with the sizes of its record.
+
+    Replies may have revealed other sizes since.
+    """
     sizes = record.totals.get("categories", {})
     return replace(
         report,

@@ -1,4 +1,4 @@
-"""What the requests of one session are made with: the model and its limits, the system prompt, the tools."""
+"""The setup of a session's requests: the model and its limits, the system prompt and the tools."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from rolling_chat.tools.skill import SKILL
 class RequestSetup:
     """The model that answers, with its limits, system prompt and tools.
 
-    `address` is that of the model's server: empty for the provider's own, None where unknown. `revision`
-    grows whenever requests may be others than they were.
+    `address` is that of the model's server: empty for the provider's own, None if unknown. `revision` grows
+    whenever requests may have changed.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class RequestSetup:
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
-        """Use another model from the next request on, with what the store knows about it."""
+        """Use another model from the next request on, with the limits and calibration stored for it."""
         self.model, self.address = model, address
         known = knowledge_of(model, address or "", self._runtime.store)
         self.learned, self.measurements = known.learned, known.measurements
@@ -68,10 +68,10 @@ class RequestSetup:
         """Read instructions and skills again; call it once a turn: the prompt does not change within one."""
         runtime = self._runtime
         runtime.trust.look_again()
-        # As many bytes as the window has tokens are about a quarter of it.
-        most = min(MAX_BYTES, self.window)
+        # As many bytes as the window has tokens fill about a quarter of it.
+        max_bytes = min(MAX_BYTES, self.window)
         before = (self.instructions, self.skills)
-        self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, most)
+        self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, max_bytes)
         self.skills = read_skills(runtime.trust, runtime.paths, min(MAX_LISTED, self.window // 2))
         self.revision += (self.instructions, self.skills) != before
 
@@ -83,12 +83,12 @@ class RequestSetup:
         return effort_of(self.model, wanted, self._runtime.catalog)
 
     def use_effort(self, effort: Effort | None) -> None:
-        """Ask for another reasoning effort from the next request on; None: that of the settings."""
+        """Ask for another reasoning effort from the next request on; None for that of the settings."""
         self._effort = effort
         self.revision += 1
 
     def use_served(self) -> None:
-        """Plan with what the model's server has said by now."""
+        """Plan with the window that the model's server has reported by now."""
         self.revision += 1
         self.read_instructions()
 
@@ -101,7 +101,7 @@ class RequestSetup:
     def measure(self, group: Group | None, *, is_counted: bool = False) -> None:
         """Store what a reply revealed about how this model counts tokens, for later processes too.
 
-        `is_counted` where it was no reply, but a count of a request that was not answered.
+        `is_counted` is set for a count of a request that was not answered.
         """
         added = self.measurements.add(group)
         self.measurements = added.counted() if is_counted else added
@@ -109,7 +109,7 @@ class RequestSetup:
         self.revision += 1
 
     def note_try(self) -> None:
-        """Store that the model answered or refused a request without a count: the next goes by its bound."""
+        """Store that the model answered or refused a request without a count: the next must fit by bound."""
         if not self.measurements.calibration.knows_nothing:
             return
         self.measurements = self.measurements.tried()
@@ -123,7 +123,7 @@ class RequestSetup:
         self.revision += 1
 
     def use_more_tools(self, tools: Sequence[Tool]) -> None:
-        """Offer these besides the session's own from the next request on, in place of those before."""
+        """Offer `tools` besides the session's own from the next request on, replacing earlier ones."""
         if tuple(tools) != self._more_tools:
             self._more_tools = tuple(tools)
             self.revision += 1
@@ -143,7 +143,7 @@ class RequestSetup:
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """The form of the model's calls: of the API, as text, or whichever it uses."""
+        """The form of the model's calls: the API's own, text, or whichever it uses."""
         return self._runtime.settings.for_model(self.model).tool_calls
 
     @property
@@ -153,7 +153,7 @@ class RequestSetup:
 
     @property
     def takes_pictures(self) -> bool:
-        """Whether the model is sent pictures: as set, else if the catalog says that it takes them."""
+        """Whether the model is sent pictures: by the setting, or if the catalog says that it accepts them."""
         match self._runtime.settings.for_model(self.model).pictures:
             case "send":
                 return True
@@ -165,20 +165,20 @@ class RequestSetup:
 
     @property
     def chosen_effort(self) -> Effort | None:
-        """The reasoning effort that was chosen for the session; None for that of the settings."""
+        """The reasoning effort chosen for the session; None for that of the settings."""
         return self._effort
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """The tools of the session and of its MCP servers, some of which it may not offer."""
+        """The tools of the session and of its MCP servers, including those that are not offered."""
         return (*self._all_tools, *self._more_tools)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the model is offered: none if it is known to take none.
+        """The tools that the model is offered; none if it is known not to support tools.
 
-        With rolling on `recall` and `note` are among them from the first request, so that the prompt stays
-        the same; `skill` is if there are skills.
+        With rolling on, `recall` and `note` are offered from the first request, so that the beginning of the
+        prompt does not change; `skill` is offered if there are skills.
         """
         return self._offered(rolling=self.rolling)
 
@@ -195,7 +195,7 @@ class RequestSetup:
             learned=self.learned, served=self.served_window, effort=self.effort,
             calibration=self.measurements.calibration,
         )  # fmt: skip
-        # a limit that was learned comes from a refusal: the model has been tried
+        # a learned limit comes from a refusal, so the model has been tried
         return config if self.learned.limit else replace(config, unproven_share=1.0)
 
     def inputs(self, config: ContextConfig) -> RequestInputs:
@@ -207,16 +207,16 @@ class RequestSetup:
     def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
         if self.tool_calls != "text" and not offers_tools(self.model, self._runtime.catalog):
             return ()
-        needless = {
+        unneeded = {
             name
             for name, is_needed in ((RECALL, rolling), (NOTE_TOOL, rolling), (SKILL, self.skills.listed))
             if not is_needed
         }
-        return tuple(tool for tool in self.all_tools if tool.name not in needless)
+        return tuple(tool for tool in self.all_tools if tool.name not in unneeded)
 
     @property
     def listed_skills(self) -> tuple[tuple[Skill, str], ...]:
-        """The skills that the system prompt names, and how: none if the model cannot use them."""
+        """The skills that the system prompt lists, each with its line; none if the model cannot use them."""
         return self.skills.listed if any(tool.name == SKILL for tool in self.tools) else ()
 
     def _system(self, *, rolling: bool) -> str:

@@ -1,4 +1,4 @@
-"""Estimates of the tokens that a draft, or a reply that is coming in, adds to the next request."""
+"""Estimate the tokens that a draft or a streamed reply adds to the next request."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rolling_chat.events import CallForming, ReasoningAdded, TextAdded
 from rolling_chat.messages import Attachment, Json, Message, user_message
 from rolling_chat.providers import wire
 
-_SETTLED_CHARACTERS = 2_000  # what comes after is counted anew every time it is asked for
-_AT_A_TIME = 100_000  # characters counted for one question, some 10 ms; of the rest the size is inferred
-_ARGUMENT_CHARACTERS_PER_TOKEN = 4  # JSON has fewer: the real count, when it comes, is not below
+_SETTLED_CHARACTERS = 2_000  # per settled part; the tail after it is recounted each time
+_AT_A_TIME = 100_000  # characters counted per call, some 10 ms; the size of the rest is inferred
+_ARGUMENT_CHARACTERS_PER_TOKEN = 4  # JSON has fewer, so the estimate is too low rather than too high
 _CALL_FRAMING = 8
-_PARTS, _PART = 8, 8_000  # parts of a long text that are counted for its price, and their characters
+_PARTS, _PART = 8, 8_000  # the sample of a long text: the number of parts, and characters of each
 
 
 class _GrowingText:
-    """Counts a text that grows, its settled beginning once."""
+    """Counts a growing text, and its settled beginning only once."""
 
     __slots__ = ("_settled", "_settled_characters", "_tail")
 
@@ -32,7 +32,7 @@ class _GrowingText:
     def tokens(self, count: Callable[[str], int]) -> int:
         at = 0
         while len(self._tail) - at > _SETTLED_CHARACTERS and at < _AT_A_TIME:
-            # words are counted with the white space before them
+            # a tokenizer counts a word together with the white space before it
             head = self._tail[at : at + _SETTLED_CHARACTERS]
             cut = len(head.rsplit(maxsplit=1)[0]) if len(head.split(maxsplit=1)) > 1 else len(head)
             self._settled += count(head[:cut])
@@ -46,46 +46,46 @@ class _GrowingText:
 
 @dataclass(slots=True)
 class StreamedReply:
-    """Estimates the size of a reply being streamed, `reply_id`, from its events, in tokens.
+    """Estimates the tokens of the streamed reply `reply_id` from its events.
 
-    `count` counts a text as the pipeline will, so that the size does not jump when the reply is
-    sealed; `framing` are the tokens around a message. Reasoning counts where `keeps_reasoning` says
-    that the model will get it back.
+    `count` counts a text as the pipeline will, so that the size does not jump when the reply ends. `framing`
+    is the number of tokens around a message. Reasoning counts if `keeps_reasoning`: if later requests
+    contain it.
     """
 
     reply_id: str
     count: Callable[[str], int]
     framing: int
     keeps_reasoning: bool
-    _said: _GrowingText = field(default_factory=_GrowingText)
-    _thought: _GrowingText = field(default_factory=_GrowingText)
+    _text: _GrowingText = field(default_factory=_GrowingText)
+    _reasoning: _GrowingText = field(default_factory=_GrowingText)
     _calls: list[tuple[str, int]] = field(default_factory=list)
 
     def take(self, event: ReasoningAdded | TextAdded | CallForming) -> None:
-        """Add the content of an event; events of other replies are skipped."""
+        """Add the content of an event, ignoring events of other replies."""
         if event.reply_id != self.reply_id:
             return
         match event:
             case TextAdded(_, text):
-                self._said.add(text)
+                self._text.add(text)
             case ReasoningAdded(_, text):
                 if self.keeps_reasoning:
-                    self._thought.add(text)
+                    self._reasoning.add(text)
             case CallForming(_, name, characters):
                 self._form(name, characters)
 
     @property
     def tokens(self) -> int:
         """The estimated tokens received so far."""
-        said = self._said.tokens(self.count) + self._thought.tokens(self.count)
+        text = self._text.tokens(self.count) + self._reasoning.tokens(self.count)
         calls = sum(
             self.count(name) + characters // _ARGUMENT_CHARACTERS_PER_TOKEN + _CALL_FRAMING
             for name, characters in self._calls
         )
-        return said + calls + self.framing if said or calls else 0
+        return text + calls + self.framing if text or calls else 0
 
     def _form(self, name: str, characters: int) -> None:
-        """Parallel calls come one after the other: another name or fewer characters begin the next."""
+        """Note the size of a call; another name, or fewer characters, begins the next parallel call."""
         last = self._calls[-1] if self._calls else None
         if last is not None and last[0] == name and characters >= last[1]:
             self._calls[-1] = (name, characters)
@@ -111,7 +111,7 @@ class SizeEstimates:
         return self.of(Message("user", text)) if text else 0
 
     def about(self, text: str) -> int:
-        """Return about how many tokens sending `text` would add; a long one is estimated by samples."""
+        """Return about how many tokens sending `text` would add; a long text is sampled."""
         if len(text) <= _PARTS * _PART:
             return self.of_draft(text)
         step = (len(text) - _PART) // (_PARTS - 1)
@@ -125,9 +125,9 @@ class SizeEstimates:
         return self.about(attachment.text)
 
     def follow(self, reply_id: str) -> StreamedReply:
-        """Return a counter for a reply about to be streamed."""
+        """Return an estimator for a reply about to be streamed."""
         plain = Message("assistant", made_by=wire.made_by(self.model))
-        thought: dict[str, Json] = {wire.REASONING: "hm", wire.THINKING_BLOCKS: [{"thinking": "hm"}]}
+        reasoning: dict[str, Json] = {wire.REASONING: "hm", wire.THINKING_BLOCKS: [{"thinking": "hm"}]}
         framing = self.of(plain)
-        keeps_reasoning = self.of(replace(plain, extras=thought)) > framing
+        keeps_reasoning = self.of(replace(plain, extras=reasoning)) > framing
         return StreamedReply(reply_id, self.estimator.count_text, framing, keeps_reasoning)

@@ -1,4 +1,4 @@
-"""A message with the files that it mentions, made when it is sent; the user is asked about some of them."""
+"""Attach the files that a message mentions when it is sent, asking the user about some of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.tools import ToolError
 
 MAX_ATTACHED = 50
-MAX_PICTURE_CHARACTERS = 20_000_000  # in base64: providers refuse requests of some 32 MB
-_SHARE_OF_PIECE = 0.8  # of what a result may take: lines differ in length
+MAX_PICTURE_CHARACTERS = 20_000_000  # in base64; providers refuse requests of some 32 MB
+_SHARE_OF_PIECE = 0.8  # share of a result's limit to fill, because lines differ in length
 
 
 class AttachmentRefusedError(ChatError):
@@ -28,7 +28,7 @@ class AttachmentRefusedError(ChatError):
 
 @dataclass(slots=True)
 class Outgoing:
-    """A user's message as it is sent: its words, what is attached, and notices about what is not."""
+    """A user's message as it is sent: its text, its attachments, and notices about what is not attached."""
 
     text: str
     attachments: list[Attachment] = field(default_factory=list)
@@ -38,9 +38,9 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """What a command or a skill that the user called adds below the words of a message.
+    """The text that a command or a skill called by the user adds below a message.
 
-    `mention` names it, `note` says what it is in a word; mentions of files in `text` are marked.
+    `mention` names it, and `note` says what it is. Mentions of files in `text` are marked.
     """
 
     mention: str
@@ -52,9 +52,10 @@ class Insertion:
 class Attaching:
     """Reads the files that a message mentions.
 
-    More than `piece` tokens is large. `can_read`: the model has the tool to read files in pieces; what is
-    outside the folder is given to it as the private file that `keep` makes of a text. Without `ask` files
-    outside are refused. `blind` is the name of a model that is sent no pictures, empty for another.
+    A file of more than `piece` tokens is large. `can_read`: the model has the tool that reads files in
+    pieces; `keep` saves the text of a file outside the folder as a private file that it may read. Without
+    `ask`, files outside the folder are refused. `blind` is the model's name if it is sent no pictures, or
+    empty.
     """
 
     files: MentionedFiles
@@ -65,10 +66,10 @@ class Attaching:
     blind: str
     keep: Callable[[str], Path]
 
-    async def outgoing(self, said: str, given: Sequence[GivenText] = ()) -> Outgoing:
-        """Return what to send for typed text with marked mentions, and for texts that came along with it.
+    async def outgoing(self, typed: str, given: Sequence[GivenText] = ()) -> Outgoing:
+        """Return the message to send for `typed` text with marked mentions, and the texts `given` with it.
 
-        Raises ChatError; nothing is sent then.
+        Raises ChatError if the message must not be sent.
         """
         outgoing = Outgoing("")
         if len(given) > MAX_ATTACHED:
@@ -76,14 +77,14 @@ class Attaching:
         for text in given:
             await self._attach_given(text, outgoing)
         words, at, seen = list[str](), 0, set[str]()
-        for place in find(said):
+        for place in find(typed):
             file = await self._find(place)
             if file is None:
                 if place.is_path:
                     outgoing.notices.append(f"There is no {place.shown}: it is sent as text.")
                 continue
-            # so that the message can be edited again: its mentions are found by how they are spelled
-            words += [said[at : place.start], file.name]
+            # mentions are found again by their spelling when the message is edited
+            words += [typed[at : place.start], file.name]
             at = file.end
             if file.name in seen:
                 continue
@@ -96,11 +97,11 @@ class Attaching:
                 await self._attach(file, outgoing)
             if sum(len(one.picture) for one in outgoing.attachments) > MAX_PICTURE_CHARACTERS:
                 raise AttachmentRefusedError("Not sent: its pictures have more than 15 MB together.")
-        outgoing.text = plain("".join([*words, said[at:]]))
+        outgoing.text = plain("".join([*words, typed[at:]]))
         return outgoing
 
     async def _attach_given(self, given: GivenText, outgoing: Outgoing) -> None:
-        """Attach a text as it came; nothing of its file is read."""
+        """Attach a text as given, without reading its file."""
         if refusal := await in_background(partial(self.files.refusal_of, given)):
             raise AttachmentRefusedError(f"Not sent: {refusal}")
         attachment = await in_background(partial(self.files.of_given, given))
@@ -173,16 +174,16 @@ class Attaching:
         return _require_sent(await self.ask(question))
 
     def _in_pieces(self, file: MentionedFile, read: ReadFile) -> Attachment:
-        """Return the line that names a file and says how to read it."""
+        """Return a line that names a file and says how to read it."""
         text = break_long_lines(read.attachment.text)
-        # the tool reads lines, and nothing outside of the folder
+        # the tool reads by lines, and nothing outside of the folder
         if text is not read.attachment.text or not file.located.is_inside:
             return self._kept_in_pieces(file.name, read.attachment, text)
         path = self.files.name_of(file)
         return self._read_in_pieces(file.name, read.attachment, path, max(read.lines, 1))
 
     def _kept_in_pieces(self, name: str, attachment: Attachment, text: str) -> Attachment:
-        """Keep a text as a private file, and return the line that says how to read that."""
+        """Save a text as a private file; return a line that says how to read that."""
         text = break_long_lines(text)
         with in_words():
             path = str(self.keep(text))

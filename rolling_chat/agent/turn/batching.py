@@ -1,4 +1,4 @@
-"""Deltas of a stream, joined: a store that commits and a screen that paints want fewer and larger."""
+"""Join the deltas of a stream into batches, to save commits of the store and paints of the screen."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, TextDelta
 
 INTERVAL = 0.045
-"""Seconds between two batches at least: the screen paints each, some 20 a second."""
+"""The minimum number of seconds between two batches: the screen paints each, some 20 a second."""
 
-_MAX_WAITING = 10_000  # deltas; a stream whose batches nobody takes is read no further
-_MAX_READING = 0.005  # seconds without a pause: what a connection has buffered comes without one of its own
-_PAUSE = 16  # rounds of the event loop: more than the steps from a batch or a key to its paint
-_CLOSING = 2.0  # seconds that a connection is given to close
+_MAX_WAITING = 10_000  # deltas; reading stops until they are consumed
+_MAX_READING = 0.005  # seconds without a pause; a connection with buffered data makes none of its own
+_PAUSE = 16  # rounds of the event loop, more than the steps from a batch or a key to its paint
+_CLOSING = 2.0  # seconds for a connection to close
 
 
 async def batches(stream: AsyncIterator[Delta], interval: float = INTERVAL) -> AsyncGenerator[list[Delta]]:
-    """Yield the deltas since the last batch, adjacent ones of a kind joined; at least one delta each.
+    """Yield batches of at least one delta, with adjacent deltas of the same kind joined.
 
-    The first delta comes at once, later ones within `interval` seconds, and the end of the stream
-    waits for nothing. An error of the stream is raised after all that came before it. Closing
-    this closes the stream.
+    The first delta is yielded at once, later ones within `interval` seconds, and the last without delay. An
+    error of the stream is raised after all deltas before it. Closing this closes the stream.
     """
     waiting: list[Delta] = []
-    came, taken = asyncio.Event(), asyncio.Event()
-    reader = asyncio.create_task(_read(stream, waiting, came, taken))
-    reader.add_done_callback(lambda _: came.set())
+    arrived, consumed = asyncio.Event(), asyncio.Event()
+    reader = asyncio.create_task(_read(stream, waiting, arrived, consumed))
+    reader.add_done_callback(lambda _: arrived.set())
     try:
         while waiting or not reader.done():
-            await came.wait()
-            came.clear()
+            await arrived.wait()
+            arrived.clear()
             batch, waiting[:] = join(waiting), []
-            taken.set()
+            consumed.set()
             if batch:
                 yield batch
             if not reader.done():
@@ -43,7 +42,7 @@ async def batches(stream: AsyncIterator[Delta], interval: float = INTERVAL) -> A
 
 
 def join(deltas: Sequence[Delta]) -> list[Delta]:
-    """Return the deltas in order, adjacent pieces of text joined."""
+    """Return the deltas in order, with adjacent pieces of text joined."""
     joined: list[Delta] = []
     for delta in deltas:
         last = joined[-1] if joined else None
@@ -58,36 +57,36 @@ def join(deltas: Sequence[Delta]) -> list[Delta]:
 
 
 async def _read(
-    stream: AsyncIterator[Delta], waiting: list[Delta], came: asyncio.Event, taken: asyncio.Event
+    stream: AsyncIterator[Delta], waiting: list[Delta], arrived: asyncio.Event, consumed: asyncio.Event
 ) -> None:
     loop = asyncio.get_running_loop()
-    others = _Others(loop)
-    read, last = 0.0, loop.time()  # seconds of reading since the others had a pause
+    others = _OtherWork(loop)
+    read, last = 0.0, loop.time()  # seconds of reading since the last pause
     async for delta in stream:
         waiting.append(delta)
-        came.set()
+        arrived.set()
         if isinstance(delta, Finished):
             return
         now = loop.time()
-        read += 0.0 if others.had_a_turn() else now - last
+        read += 0.0 if others.has_run() else now - last
         last = now
         if read > _MAX_READING:
             for _ in range(_PAUSE):
                 await asyncio.sleep(0)
             read, last = 0.0, loop.time()
         if len(waiting) >= _MAX_WAITING:
-            taken.clear()
-            await taken.wait()
+            consumed.clear()
+            await consumed.wait()
 
 
-class _Others:
-    """Tells whether the event loop has gone on to its other work since it was last asked."""
+class _OtherWork:
+    """Detects whether the event loop has done other work since the last check."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._has_run = True
 
-    def had_a_turn(self) -> bool:
+    def has_run(self) -> bool:
         if not self._has_run:
             return False
         self._has_run = False
@@ -103,6 +102,6 @@ async def _close(reader: asyncio.Task[None], stream: AsyncIterator[Delta]) -> No
         reader.cancel()
         await asyncio.wait({reader}, timeout=_CLOSING)
     if reader.done() and not reader.cancelled():
-        reader.exception()  # looked at, so that asyncio does not complain of it
+        reader.exception()  # retrieved, so that asyncio does not log it
     if reader.done() and isinstance(stream, AsyncGenerator):
         await stream.aclose()

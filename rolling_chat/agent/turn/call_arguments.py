@@ -1,4 +1,4 @@
-"""The arguments of a tool call, read from the JSON that the model wrote."""
+"""Parse the arguments of a tool call from the JSON that the model wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rolling_chat.tools import Tool, ToolError
 
 
 def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
-    """Return a call's arguments as an object. Raises ToolError that shows what they should be."""
+    """Return a call's arguments as an object. Raises ToolError, which describes the expected arguments."""
     text = call.arguments.strip()
     if not text and not cut:
         return {}

@@ -1,4 +1,4 @@
-"""Fallback models: which one answers while the session's own is overloaded or out of reach, how long."""
+"""Fallback models, which answer while the session's own model is overloaded or unreachable."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.providers.retries import is_outage
 
 PATIENCE = 20.0
-"""Seconds for which a model that is down is tried again before the next one is asked."""
+"""Seconds for which a model that is down is retried before the next one is asked."""
 
 PAUSE = 60.0
-"""Seconds for which a model that is down is left alone, unless its server names a longer time."""
+"""Seconds for which a model that is down is not asked, unless its server names a longer time."""
 
 _MAX_PAUSE = 3_600.0
 
-# What a fallback model is passed over for, besides an outage: it cannot take this conversation.
+# Errors besides an outage for which the next fallback is asked: this one cannot continue the conversation.
 _UNFIT = frozenset({ErrorKind.BAD_KEY, ErrorKind.MODEL_UNKNOWN, ErrorKind.TOO_LONG})
 
 
 class ModelAt(NamedTuple):
-    """A model, and the address of its server: empty for the provider's own, None where unknown."""
+    """A model and the address of its server: empty for the provider's own, None if unknown."""
 
     model: str
     address: str | None
@@ -36,30 +36,30 @@ class ModelAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Outage:
-    """A model that is not asked before `until` (seconds since the epoch), and the line that says why."""
+    """The outage of a model: it is not asked before `until` (seconds since the epoch); `reason` is a line."""
 
     until: float
     reason: str
 
 
 class Fallbacks:
-    """Moves a session to the next model of the `fallback` setting in an outage, and back.
+    """Switches a session to the next model of the `fallback` setting in an outage, and back.
 
-    The session's own model, `own`, is what its row in the store names; it is tried again at the first turn
-    after its pause. `is_standing_in`: another one answers for now.
+    The session's own model, `own`, is the one in its row in the store. It is asked again in the first turn
+    after its pause.
     """
 
     def __init__(self, runtime: Runtime, state: SessionState) -> None:
         self._runtime = runtime
         self._state = state
-        self._own: ModelAt | None = None  # while another answers
+        self._own: ModelAt | None = None  # set while a fallback answers
         self._down: dict[ModelAt, _Outage] = {}
-        self._passed: dict[str, str] = {}  # why models of this request were passed over, by name
-        self._first: ProviderError | None = None  # what this request failed with at first
+        self._skip_reasons: dict[str, str] = {}  # why this request skipped models, by name
+        self._first_error: ProviderError | None = None  # of this request
 
     @property
     def is_standing_in(self) -> bool:
-        """Whether another model than the session's own answers."""
+        """Whether a fallback model answers instead of the session's own."""
         return self._own is not None
 
     @property
@@ -69,16 +69,16 @@ class Fallbacks:
 
     @property
     def patience(self) -> float | None:
-        """For how many seconds a request is tried again; None for as long as the settings say.
+        """The seconds for which to retry a request; None for as long as the settings say.
 
-        A model that was down is asked once to see whether it is back.
+        A model that was down is asked only once, to see whether it is back.
         """
         if next(self._candidates(), None) is None:
             return None
         return 0.0 if self._active in self._down else PATIENCE
 
     def faults(self) -> Iterator[str]:
-        """Yield a line for each model of the setting that could not answer: unknown, or without a key."""
+        """Yield a line for each model of the setting that is unknown or lacks a key."""
         for name in self._names():
             target = self.locate(name)
             if isinstance(target, str):
@@ -90,11 +90,11 @@ class Fallbacks:
             self._return()
 
     def begin_request(self) -> None:
-        """Forget why models were passed over for the request before."""
-        self._passed, self._first = {}, None
+        """Forget why the previous request skipped models."""
+        self._skip_reasons, self._first_error = {}, None
 
     def forget(self) -> None:
-        """Return to the session's own model, as if nothing had been down: the user chooses another."""
+        """Return to the session's own model and forget all outages, before the user's choice of another."""
         self._return()
         self._down.clear()
 
@@ -106,19 +106,19 @@ class Fallbacks:
         return f"{self._active.model} answers again."
 
     def take_over(self, error: ProviderError | ContextOverflowError) -> str:
-        """Let the next model answer after `error`; return its name, empty if the error stands.
+        """Switch to the next model after `error`; return its name, or empty if none is to be asked.
 
-        Raises ProviderError, naming all of them, if there were others and none can answer.
+        Raises ProviderError, naming all models, if there are fallbacks and none can answer.
         """
-        if not self._names() or not self._is_passed_over(error):
+        if not self._names() or not self._calls_for_fallback(error):
             return ""
         active = self._active
         if isinstance(error, ProviderError):
-            self._first = self._first or error
+            self._first_error = self._first_error or error
             if is_outage(error):
                 pause = min(max(error.retry_after or 0.0, PAUSE), _MAX_PAUSE)
                 self._down[active] = _Outage(self._runtime.clock() + pause, str(error))
-        self._passed[active.model] = self._reason(error)
+        self._skip_reasons[active.model] = self._reason(error)
         target = next(self._candidates(), None)
         if target is not None:
             self._use(target)
@@ -126,9 +126,9 @@ class Fallbacks:
         raise self._none_answers()
 
     def describe(self, before: str) -> str:
-        """Return a line on why the active model answers in place of the one `before`, and for how long."""
+        """Return a line that says why, and for how long, the active model replaces the one `before`."""
         own, window = self.own, self._state.setup.window
-        reason = self._passed[before]
+        reason = self._skip_reasons[before]
         if not self.is_standing_in:
             return f"{reason} {own.model} is asked again."
         outage = self._down.get(own)
@@ -139,7 +139,7 @@ class Fallbacks:
         )
 
     def locate(self, name: str) -> ModelAt | str:
-        """Return where requests to a model go, or the line on why none can."""
+        """Return a model with its address, or a line that says why it cannot be asked."""
         runtime, state, own = self._runtime, self._state, self.own
         here = replace(state.info, model=own.model, api_base=own.address)
         try:
@@ -158,12 +158,12 @@ class Fallbacks:
         return ModelAt(setup.model, setup.address)
 
     def _names(self) -> tuple[str, ...]:
-        """The models of the setting, without the session's own."""
+        """Return the models of the setting, without the session's own."""
         own = self.own.model
         return tuple(name for name in dict.fromkeys(self._runtime.settings.fallback) if name != own)
 
-    def _is_passed_over(self, error: ProviderError | ContextOverflowError) -> bool:
-        """Whether another model is asked: the session's own is left in an outage only."""
+    def _calls_for_fallback(self, error: ProviderError | ContextOverflowError) -> bool:
+        """Return whether to ask another model; the session's own is replaced only in an outage."""
         if isinstance(error, ProviderError) and is_outage(error):
             return True
         if not self.is_standing_in:
@@ -181,19 +181,19 @@ class Fallbacks:
         return outage is not None and self._runtime.clock() < outage.until
 
     def _candidates(self) -> Iterator[ModelAt]:
-        """Yield the models that this request can still go to, the session's own first."""
+        """Yield the models that this request can still be sent to, the session's own first."""
         targets = [self.own, *map(self.locate, self._names())]
         for target in targets:
-            if isinstance(target, str) or target == self._active or target.model in self._passed:
+            if isinstance(target, str) or target == self._active or target.model in self._skip_reasons:
                 continue
             if not self._is_down(target):
                 yield target
 
     def _skipped(self) -> list[str]:
-        """Return why models were never asked: they are unknown, have no key, or are down since before."""
+        """Return why models were not asked: they are unknown, lack a key, or were down before."""
         lines = []
         for name in (self.own.model, *self._names()):
-            if name in self._passed:
+            if name in self._skip_reasons:
                 continue
             target = self.own if name == self.own.model else self.locate(name)
             if isinstance(target, str):
@@ -214,10 +214,10 @@ class Fallbacks:
         self._state.planner.plan_state.stand_back()
 
     def _none_answers(self) -> ProviderError:
-        """Return the error that names all models; the session is on its own again."""
-        reasons = [f"{name}: {reason}" for name, reason in self._passed.items()]
+        """Return to the session's own model, and return an error that names all models."""
+        reasons = [f"{name}: {reason}" for name, reason in self._skip_reasons.items()]
         lines = " ".join([*reasons, *self._skipped()])
         self._return()
-        first = self._first
+        first = self._first_error
         kind = first.kind if first is not None else ErrorKind.OVERLOADED
         return ProviderError(kind, f"No model answers. {lines}", detail=first.detail if first else "")

@@ -1,4 +1,4 @@
-"""What hooks decide about a tool call: whether it runs, with what, and what is told with its result."""
+"""Ask the hooks about tool calls: whether one runs, its arguments, and notes to add to its result."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MAX_SHOWN = 300  # characters of an argument, before and after
 
 @dataclass(slots=True)
 class HookedCalls:
-    """Asks the hooks of a session about the calls of one turn. `stopped_by` is why one ended the turn."""
+    """Asks the hooks of a session about the calls of one turn; `stopped_by` is why a hook ended it."""
 
     hooks: SessionHooks
     emit: Emit
     stopped_by: str = ""
 
     async def before(self, tool: str, call_id: str, arguments: JsonObject) -> Ruling:
-        """Ask about a call of a tool, given by its name; what hooks change or refuse is told to the user."""
+        """Ask the hooks about a call before it runs, and tell the user what they change or refuse."""
         ruling = await self.hooks.before_tool(tool, call_id, arguments)
         lines = list(ruling.lines)
         if ruling.changed_by:
@@ -46,7 +46,7 @@ class HookedCalls:
     async def after(
         self, tool: str, call_id: str, arguments: JsonObject, result: ToolResult
     ) -> Sequence[str]:
-        """Tell of a call that has run; return what the model is told with its result."""
+        """Report a call that has run to the hooks; return their notes for the model."""
         ruling = await self.hooks.after_tool(tool, call_id, arguments, result)
         for line in ruling.lines:
             await self.emit(Noticed(line, warning=True))
@@ -69,11 +69,11 @@ def refused_by_hook(ruling: Ruling) -> ToolResult:
 def verdict_with(
     verdict: Verdict, ruling: Ruling, subject: Subject, *, must_ask: bool, can_ask: bool
 ) -> Verdict:
-    """Return the verdict about a call once hooks were asked.
+    """Return the verdict about a call after the hooks' ruling.
 
-    A hook can ask where nothing would. Its yes spares a question alone, never what a rule or the policy
-    refuses; and not one that `must_ask`, such as about a call that the model wrote as text or that the user
-    has refused before, nor one about a file that decides what runs by itself.
+    A hook can demand a question. Its approval replaces a question, but it cannot allow what a rule or the
+    policy refuses, nor replace a question that is required (`must_ask`), such as about a call that the model
+    wrote as text or that the user has refused before, or one about a protected file.
     """
     if ruling.decision == "ask" and verdict == "allowed":
         return "ask" if can_ask else "refused"

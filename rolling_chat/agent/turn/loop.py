@@ -1,4 +1,4 @@
-"""The agent loop: prompt, stream, tools, again, until the model has answered."""
+"""The agent loop: send the prompt, stream the reply, run its tool calls; repeat until the model answers."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ _OUTCOMES = {ErrorKind.TOO_LONG: Outcome.FULL, ErrorKind.INTERRUPTED: Outcome.BR
 _MISPLACED = (
     "[not run: calls count only at the very end of a reply. Send them again there, with nothing after them]"
 )
-_MAX_MISPLACED = 2  # times a turn that the model is told so
+_MAX_MISPLACED = 2  # replies with misplaced calls that a turn may have
 
 RESENDS = 2
-"""How often a request that was refused as too long is planned and sent again."""
+"""How often a request that was refused for length is planned and sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettledTurn:
-    """The end of a turn: events for what was still open, and the TurnEnded that follows them."""
+    """The end of a turn: events that close what was still open, and the TurnEnded that follows."""
 
     settled: tuple[ReplyEnded | ToolEnded, ...]
     ended: TurnEnded
@@ -65,12 +65,11 @@ class SettledTurn:
 
 @dataclass(slots=True)
 class AgentLoop:
-    """Runs one turn, from a conversation that ends with what the model has to answer.
+    """Runs one turn, from a conversation that ends with a message for the model to answer.
 
-    `ready` is awaited before anything is planned; `plan` plans a request whose upper bound is at most
-    so many tokens, 0 for no such bound. `run` emits what happens and never raises: when it returns, nothing
-    is open any more. A reply that was cut off is sealed and marked, one that never got a byte is dropped,
-    and every call has its answer.
+    `ready` is awaited before anything is planned. `plan` plans a request, with a limit for its upper bound in
+    tokens, or 0. `run` emits events and never raises. When it returns, nothing is left open: a reply that was
+    cut off is sealed and marked, one that never got a byte is dropped, and every call has a result.
     """
 
     conversation: Conversation
@@ -92,18 +91,18 @@ class AgentLoop:
     misses: list[CacheMiss] = field(default_factory=list)
     _usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
-    _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
-    _misplaced: int = 0  # replies of this turn with calls that something followed
-    _sent_on: bool = False  # by a Stop hook
-    _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
+    _has_reported_reserve: bool = False  # that little room is left for the answer
+    _misplaced: int = 0  # replies of this turn whose calls were followed by something else
+    _was_continued: bool = False  # by a Stop hook
+    _has_assumed_length: bool = False  # a refusal without a reason was treated as one for length
 
     @property
     def usage(self) -> Usage:
-        """The usage that providers reported for this turn so far, with that of its tasks."""
+        """The usage that providers reported for this turn so far, including its tasks."""
         return self._usage + self.calls.usage
 
     async def run(self) -> SettledTurn:
-        """Run the turn. Cancelling the task is the user's stop: it leaves a well-formed conversation."""
+        """Run the turn. Cancelling its task stops it and leaves a well-formed conversation."""
         started = time.monotonic()
         error = ""
         try:
@@ -134,7 +133,7 @@ class AgentLoop:
             message = await self._ask(iteration, "none" if limit else "auto")
             is_cut = message.ending is Ending.LENGTH
             if not message.tool_calls:
-                if not is_cut and not limit and await self._is_sent_on(message):
+                if not is_cut and not limit and await self._must_continue(message):
                     continue
                 return Outcome.CUT if is_cut else Outcome.DONE
             if limit:
@@ -150,7 +149,7 @@ class AgentLoop:
                 self._misplaced += 1
                 if self._misplaced > _MAX_MISPLACED:
                     return Outcome.DONE
-                await self._take_waiting()
+                await self._append_waiting()
                 continue
             note = self._reply.note if self._reply is not None else ""
             await self.calls.answer_all(message, cut=is_cut, note=note)
@@ -158,17 +157,17 @@ class AgentLoop:
                 line = f"A hook ended the turn: {one_line(self.calls.stopped_by, 300)}"
                 await self.emit(Noticed(line, warning=True))
                 return Outcome.DONE
-            await self._take_waiting()
+            await self._append_waiting()
         raise AssertionError  # the count never ends
 
     async def _begin(self) -> None:
-        """Wait until a request can be planned, and take the tools that are offered then."""
+        """Wait until a request can be planned, then use the tools that are offered."""
         await self.ready()
         setup = self.planner.setup
         self.calls.tools, self.calls.trusts_text = setup.tools, setup.tool_calls == "text"
 
-    async def _take_waiting(self) -> None:
-        """Append what the user wrote meanwhile, below the results of all open calls."""
+    async def _append_waiting(self) -> None:
+        """Append the messages that the user wrote meanwhile, after the results of all calls."""
         while (waiting := self.waiting.next_in_turn) is not None:
             try:
                 outgoing = await self.attaching.outgoing(waiting.text)
@@ -177,7 +176,7 @@ class AgentLoop:
                 self.waiting.postpone(waiting)
                 await self.emit(Noticed(str(error), warning=True))
                 continue
-            if waiting not in self.waiting:  # taken back while the user was asked about a file
+            if waiting not in self.waiting:  # withdrawn while the user was asked about a file
                 continue
             note = "\n\n".join(filter(None, (self.plan_mode.note, ruling.context)))
             said = self.conversation.add_user(
@@ -188,25 +187,25 @@ class AgentLoop:
             for line in (*ruling.lines, *outgoing.notices):
                 await self.emit(Noticed(line, warning=True))
 
-    async def _is_sent_on(self, answer: Message) -> bool:
-        """Ask the Stop hooks whether the turn may end; one that refuses sends the model on, once a turn."""
-        ruling = await self.hooks.before_stop(answer.text, is_sent_on=self._sent_on)
+    async def _must_continue(self, answer: Message) -> bool:
+        """Ask the Stop hooks whether the turn may end; one may make the model continue, once per turn."""
+        ruling = await self.hooks.before_stop(answer.text, is_sent_on=self._was_continued)
         for line in ruling.lines:
             await self.emit(Noticed(line, warning=True))
         if not ruling.refuses or ruling.stops:
             return False
         why = one_line(ruling.reason, 300)
-        if self._sent_on:
+        if self._was_continued:
             await self.emit(Noticed(f"A Stop hook refused again, and the turn ends all the same: {why}"))
             return False
-        self._sent_on = True
+        self._was_continued = True
         await self.emit(Noticed(f"A Stop hook sends the model on: {why}"))
         said = self.conversation.add_user(f"[from a Stop hook] {ruling.reason}", in_turn=True)
         await self.emit(Steered(said))
         return True
 
     async def _announce_written_calls(self) -> None:
-        """Say once a session why calls of tools that only read are asked about."""
+        """Explain, once per session, why even calls of tools that only read need approval."""
         setup = self.planner.setup
         if setup.tool_calls == "text" or self.calls.permissions.knows_written_calls:
             return
@@ -215,7 +214,7 @@ class AgentLoop:
         await self.emit(Noticed(written_calls_line(setup.model, can_ask=can_ask)))
 
     def _limit(self, iteration: int) -> str:
-        """Which limit of tool use is reached; empty while none is."""
+        """Return which limit of tool use is reached; empty if none is."""
         if iteration > self.max_iterations:
             return f"The model called tools {self.max_iterations} times over (agent.max_tool_iterations)"
         if self.calls.is_spent:
@@ -223,7 +222,7 @@ class AgentLoop:
         return ""
 
     async def _ask(self, iteration: int, tool_choice: ToolChoice) -> Message:
-        """Return the reply, of another model while the session's own is down (`Fallbacks`)."""
+        """Return the reply, from a fallback model while the session's own is down."""
         self.fallbacks.begin_request()
         while True:
             self._reply = None
@@ -242,11 +241,14 @@ class AgentLoop:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether anything came of the reply to the request under way."""
+        """Whether any part of the reply to the current request has arrived."""
         return self._reply is not None and self._reply.has_begun
 
     async def _fall_back(self, error: ProviderError | ContextOverflowError) -> bool:
-        """Go on with another model after an outage, if there is one; whatever the turn has done stays."""
+        """Continue with a fallback model after an outage, if any; return whether there is one.
+
+        Everything that the turn has done is kept.
+        """
         setup = self.planner.setup
         before = setup.model
         if not self.fallbacks.take_over(error):
@@ -259,18 +261,18 @@ class AgentLoop:
         return True
 
     async def _ask_model(self, iteration: int, tool_choice: ToolChoice) -> Message:
-        """Return the reply; a request refused as too long is planned and sent again, at most twice."""
+        """Return the reply; a request refused for length is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
             await self.planner.counts.count_long(self.conversation.recent, self.planner.setup.model)
-            planned = await self._plan_below(advice.most, refused, tool_choice)
+            planned = await self._plan_below(advice.input_limit, refused, tool_choice)
             if self.room is not None:
                 self.room.take(planned.report)
             if planned.report.trimmed:
                 for line in await self.hooks.before_compact("auto"):
                     await self.emit(Noticed(line))
             await self.emit(PromptPlanned(planned.report))
-            await self._say_reserve(planned.report.reduced_reserve)
+            await self._report_reserve(planned.report.reduced_reserve)
             if line := await self.spending.check(planned):
                 await self.emit(Noticed(line, warning=True))
             try:
@@ -281,7 +283,7 @@ class AgentLoop:
                     raise
                 advice = read_refusal(refusal, planned)
                 self.planner.setup.note_try()
-                await self.conversation.read_rest()  # what was counted of any part of it may be wrong
+                await self.conversation.read_rest()  # the counts of any part of it may be wrong
                 if self.planner.feedback.learn_refusal(planned, advice.counted, self.conversation.messages):
                     advice = advice.without_counts()
                     self.conversation.save_counts()
@@ -295,52 +297,53 @@ class AgentLoop:
                 await self.emit(Noticed(advice.line))
         raise AssertionError  # the count never ends
 
-    async def _say_reserve(self, reduced: int) -> None:
-        """Tell the user, once a turn, that little room is left for the answer."""
-        if not reduced or self._told_reserve:
+    async def _report_reserve(self, reduced: int) -> None:
+        """Tell the user, once per turn, that little room is left for the answer."""
+        if not reduced or self._has_reported_reserve:
             return
-        self._told_reserve = True
+        self._has_reported_reserve = True
         line = f"The window is nearly full: some {reduced:,} tokens are left for the answer."
         await self.emit(Noticed(line))
 
     def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
-        """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
+        """Return `error` as a refusal for length, if it is or may well be one; otherwise None."""
         if self._has_begun:
             return None
         if error.kind is ErrorKind.TOO_LONG:
             return error
-        if self._doubted or error.kind is not ErrorKind.BAD_REQUEST or not is_near_limit(planned):
+        is_unexplained = error.kind is ErrorKind.BAD_REQUEST and is_near_limit(planned)
+        if self._has_assumed_length or not is_unexplained:
             return None
-        self._doubted = True
+        self._has_assumed_length = True
         return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
 
-    async def _plan_below(self, most: int, refused: int, tool_choice: ToolChoice) -> PlannedRequest:
-        """Plan a request of `most` tokens, or the least there is, where that is less than was `refused`.
+    async def _plan_below(self, limit: int, refused: int, tool_choice: ToolChoice) -> PlannedRequest:
+        """Plan a request of at most `limit` tokens, or the smallest possible if it is below `refused`.
 
         Raises ContextOverflowError.
         """
         try:
-            return await self.plan(tool_choice, most)
+            return await self.plan(tool_choice, limit)
         except ContextOverflowError as error:
-            if not most or error.current >= refused:
+            if not limit or error.current >= refused:
                 raise
-            least = error.current
-        return await self.plan(tool_choice, least)
+            smallest = error.current
+        return await self.plan(tool_choice, smallest)
 
     async def _may_resend(self, advice: OverflowAdvice, refused: int, tool_choice: ToolChoice) -> bool:
-        """Whether less can be sent; with rolling off only a shorter answer can be asked for."""
-        if self.planner.setup.rolling and not advice.most:
+        """Return whether less can be sent; with rolling off, only the answer can be made shorter."""
+        if self.planner.setup.rolling and not advice.input_limit:
             return True
-        if advice.most and not self.planner.setup.rolling:
+        if advice.input_limit and not self.planner.setup.rolling:
             return False
         try:
-            await self._plan_below(advice.most, refused, tool_choice)
+            await self._plan_below(advice.input_limit, refused, tool_choice)
         except ContextOverflowError:
             return False
         return True
 
     async def _request(self, planned: PlannedRequest, iteration: int) -> Message:
-        """Send one request; its record in the store is finished whatever comes of it."""
+        """Send one request; its record in the store is completed whatever happens."""
         reply = self._reply = Reply(
             self.conversation, self.provider, replace(planned.request, patience=self.fallbacks.patience),
             planned.made_by, iteration, self.emit, self.planner.setup.tool_calls != "native",
@@ -360,14 +363,14 @@ class AgentLoop:
             self.spending.settle()
             if miss is not None:
                 self.misses.append(miss)
-        if not reply.was_retried:  # some servers report the sum of what was tried
+        if not reply.was_retried:  # some servers report the sum of all attempts
             self.planner.feedback.learn_answer(reply.usage, message, self.conversation.branch)
             with contextlib.suppress(StoreError):  # they are stored with the next request
                 self.conversation.save_counts()
         return message
 
     def _settle(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
-        """Leave nothing open. Waits for nothing, so that a second stop cannot come between."""
+        """Close the open reply and the open calls. Never awaits, so that no stop can interrupt it."""
         failed = outcome in {Outcome.FAILED, Outcome.BROKEN}
         ending = Ending.FAILED if failed else Ending.CANCELLED
         reply_ended = self._reply.end(ending) if self._reply is not None else None
@@ -377,7 +380,7 @@ class AgentLoop:
         settled.extend(self.calls.refuse_rest(text, ending))
 
     def _explain(self, error: Exception) -> tuple[Outcome, str]:
-        """The outcome, and the one line for the user."""
+        """Return the outcome of a turn that failed, and one line for the user."""
         match error:
             case ContextOverflowError():
                 return Outcome.FULL, str(error)

@@ -1,4 +1,4 @@
-"""A request that does not fit: what is in the way of it, and what to send for a message too large."""
+"""Find out why a request does not fit, and replace a message that is too large."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from rolling_chat.context import CountMemo, PromptReport
 from rolling_chat.context.tool_results import truncate_text
 
-_MIN_ROOM = 200  # tokens; with less than that for it, the message is not what is too large
-_SHARE_OF_ROOM = 0.5  # for head and tail: the answer's calls and results need the rest
-_SHARE_OF_REFUSED = 0.75  # of a request that was refused by nobody knows how much
+_MIN_ROOM = 200  # tokens; with less room for a message, something else is too large
+_SHARE_OF_ROOM = 0.5  # for head and tail; the answer's calls and results need the rest
+_SHARE_OF_REFUSED = 0.75  # of the size of a request that the model refused without naming a limit
 _OPENING = 300  # characters
-_SHARE_OF_PIECE = 0.8  # of what a result may take: lines differ in length
+_SHARE_OF_PIECE = 0.8  # share of a result's limit to fill, because lines differ in length
 
 
 @dataclass(frozen=True, slots=True)
 class LargeMessage:
-    """The user's newest message, too large by itself.
+    """The user's newest message, which is too large by itself.
 
-    It takes `tokens`, and `room` are free for it when all history is left out. `can_read`: the model
-    is offered the tool that reads files.
+    It has `tokens`, and `room` tokens are free for it when all history is omitted. `can_read`: the model is
+    offered the tool that reads files.
     """
 
     id: str
@@ -34,8 +34,8 @@ class LargeMessage:
 class Obstacle:
     """The reason why a request does not fit.
 
-    A `message` that is too large by itself; or history, which `rolling_helps` to omit; else the `line`
-    says what it is, empty where the refusal said so itself.
+    It is a `message` that is too large by itself, or history that rolling context would omit
+    (`rolling_helps`). Otherwise `line` gives the reason, unless the refusal has already given it.
     """
 
     message: LargeMessage | None = None
@@ -46,7 +46,7 @@ class Obstacle:
 def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool) -> Obstacle:
     """Return why the request of `report` does not fit; `rolled` is its report with rolling context on.
 
-    A report that says the request fits is one of a request that the model refused all the same.
+    If the report says that the request fits, the model refused it nevertheless.
     """
     last = next(reversed(report.rows), None)
     has_history = report.history > 0 or last is None or last.role != "user"
@@ -70,22 +70,22 @@ def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool)
 
 
 def as_head_and_tail(text: str, note: str, large: LargeMessage, count: Callable[[str], int]) -> str:
-    """Return the head and tail of `text` that fit in half the room, and a note on the whole."""
+    """Return the head and tail of `text` that fit in half the room, followed by `note`."""
     cap = int(large.room * _SHARE_OF_ROOM) - count(note)
     return f"{truncate_text(text, max(cap, 0), 'both', count, CountMemo())}\n\n{note}"
 
 
 def as_opening(text: str, note: str) -> str:
-    """Return the first line of `text`, and a note on the whole."""
+    """Return the first line of `text`, followed by `note`."""
     first = next(filter(None, map(str.strip, text.splitlines())), "")
     opening = first if len(first) <= _OPENING else f"{first[:_OPENING]}…"
     return f"{opening}\n\n{note}"
 
 
 def note_on_file(path: Path, text: str, large: LargeMessage, piece: int) -> str:
-    """Return the line that names the file with the whole message and says how to read it.
+    """Return a line that names the file with the whole message and says how to read it.
 
-    `piece` is what one result may take, in tokens.
+    `piece` is the limit on one result, in tokens.
     """
     lines = text.count("\n") + 1
     size = f"about {round(large.tokens, -2):,} tokens, {len(text.encode()):,} bytes, {lines:,} lines"

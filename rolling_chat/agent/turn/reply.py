@@ -1,4 +1,4 @@
-"""One reply of the model: its deltas into the store, and then to whoever listens."""
+"""One reply of the model: its deltas are stored first, then emitted as events."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from rolling_chat.providers.protocol import (
 from rolling_chat.providers.text_calls import as_called, find_calls, find_misplaced_calls
 from rolling_chat.text import normalize_text, split_whole
 
-_LONG = 50_000  # characters: searched for calls in some milliseconds, hostile ones in more
+_LONG = 50_000  # characters; searching them for calls takes some milliseconds, hostile text longer
 _QUOTED = "The answer ends with a tool call that it quotes from a message or a result; it was not run."
 
 
 @dataclass(slots=True)
 class Reply:
-    """Sends one request and receives the answer; `usage` is known once it has ended.
+    """Sends one request and receives the reply; `usage` is known once it has ended.
 
-    With `reads_calls` calls that the model writes at the end of its text are taken as calls.
+    With `reads_calls`, calls that the model writes at the end of its text are treated as tool calls.
     """
 
     conversation: Conversation
@@ -56,17 +56,17 @@ class Reply:
     reads_calls: bool = False
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
-    has_begun: bool = False  # something of the answer has come
+    has_begun: bool = False  # whether any part of the reply has arrived
     was_retried: bool = False
-    note: str = ""  # what the model is told about its calls
-    is_misplaced: bool = False  # its calls were followed by something else, and are not to run
+    note: str = ""  # for the model, about its calls
+    is_misplaced: bool = False  # whether its calls must not run because something else follows them
     _id: str = ""
     _started: float = 0.0
-    _held: str = ""  # the first half of a character whose second half is still to come
+    _half: str = ""  # the first half of a character whose second half has not arrived yet
     _calls: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     async def receive(self) -> Message:
-        """Return the sealed reply. Raises ProviderError, leaving what was received open to be settled."""
+        """Return the sealed reply. Raises ProviderError and leaves the received part open for `end`."""
         self._id = self.conversation.begin_reply(self.made_by)
         self._started = time.monotonic()
         await self.emit(RequestStarted(self.request.model, self.iteration, self._id))
@@ -83,7 +83,7 @@ class Reply:
         return message
 
     def end(self, ending: Ending) -> ReplyEnded | None:
-        """Settle a reply that a stop or an error left open: mark what was received, or drop an empty one."""
+        """Settle a reply that a stop or an error left open: mark the received part, or drop an empty one."""
         self.seconds = time.monotonic() - self._started if self._started else 0.0
         kept = self.conversation.settle_reply(ending)
         return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
@@ -92,7 +92,7 @@ class Reply:
         self.has_begun |= not isinstance(delta, Retrying)
         match delta:
             case TextDelta(text):
-                whole, self._held = split_whole(self._held + text)
+                whole, self._half = split_whole(self._half + text)
                 if text := normalize_text(whole):
                     await self.conversation.grow_reply(text=text)
                     await self.emit(TextAdded(self._id, text))
@@ -113,7 +113,7 @@ class Reply:
         self.usage, self.has_begun = finished.usage, True
         self.seconds = time.monotonic() - self._started
         if not message.text and not message.tool_calls:
-            # Nothing that could be sent again: whatever of it was painted is settled as a broken reply.
+            # An empty reply cannot be sent back: whatever was shown of it is settled as a broken reply.
             line = "The model ended its reply without an answer. Send again, or ask otherwise."
             if message.ending is Ending.LENGTH:
                 line = "The model reached its output limit before it said anything. Ask for less at once."
@@ -128,7 +128,7 @@ class Reply:
         return sealed
 
     async def _with_written_calls(self, message: Message) -> tuple[Message, bool]:
-        """Return the reply with the calls that it ends with, and whether they are only quoted."""
+        """Return the reply with the calls at its end, and whether they were only quoted."""
         search = partial(find_calls, message.text, self.request.tools)
         found = await in_background(search) if len(message.text) > _LONG else search()
         if found is None and self.request.text_tools:
@@ -136,15 +136,15 @@ class Reply:
             self.is_misplaced = found is not None
         if found is None:
             return message, False
-        given = (one.text for one in self.request.messages if one.role in {"user", "tool"})
-        if found.is_quoted(given):
+        sources = (one.text for one in self.request.messages if one.role in {"user", "tool"})
+        if found.is_quoted(sources):
             return message, True
         self.note = found.note
         return as_called(message, found), False
 
 
 def normalize_message(message: Message) -> Message:
-    """Return `message` with text that can be stored, in content and calls alike."""
+    """Return `message` with its content and calls normalized to text that can be stored."""
     content = normalize_text(message.content) if isinstance(message.content, str) else message.content
     calls = tuple(
         ToolCall(normalize_text(call.id), normalize_text(call.name), normalize_text(call.arguments))

@@ -1,4 +1,4 @@
-"""A turn that runs in a task of its own, so that a stop or a lost listener ends it in order."""
+"""Run a turn in a task of its own, so that a stop or a lost listener ends it cleanly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.messages import Usage
 log = logging.getLogger("rolling_chat.agent.turn.running")
 
 MAX_UNREAD = 1_000
-"""Events that may wait for the listener; a turn whose events nobody reads stands still there."""
+"""The events that may wait for the listener; a turn whose events nobody reads pauses there."""
 
 _BUSY = "The model is still answering: Esc stops it."
 
@@ -43,7 +43,7 @@ class EventQueue:
         self._is_closed = False
 
     async def put(self, event: Event) -> None:
-        """Add an event, waiting while the listener is far behind; cancelling this loses no event."""
+        """Add an event, and wait while the listener is far behind; cancelling this loses no event."""
         self._unread.append(event)
         self._came.set()
         if len(self._unread) >= MAX_UNREAD:
@@ -51,7 +51,7 @@ class EventQueue:
             await self._has_room.wait()
 
     def close(self) -> None:
-        """Accept no more events; the listener still reads what is left."""
+        """End the queue; the listener still reads the remaining events."""
         self._is_closed = True
         self._came.set()
 
@@ -75,7 +75,7 @@ class RunningTurn:
         self._loop = loop
         self._events = events
         self.task = asyncio.create_task(loop.run())
-        # Also when the task is cancelled before it has begun, and never ran a line.
+        # A callback also runs if the task is cancelled before its first line.
         self.task.add_done_callback(lambda _: events.close())
 
     @property
@@ -84,10 +84,7 @@ class RunningTurn:
         return self._loop.usage
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the turn's events as they come.
-
-        TurnEnded is handed out when the task has ended, and is the last.
-        """
+        """Yield the turn's events as they arrive; the last is TurnEnded, once the task has ended."""
         async for event in self._events.read():
             yield event
         if self.task.cancelled():

@@ -1,4 +1,4 @@
-"""Which commands run in the sandbox, which of them with network, and which again without it."""
+"""Decide which commands run in the sandbox, which have network, and which may run again without it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from rolling_chat.tools.sandbox.sandbox import Sandbox, find_sandbox
 SandboxMode: TypeAlias = Literal["auto", "off", "required"]
 
 _AGAIN = "The sandbox may have stopped it. Run it again without?"
-_TOLD = "it ran in a sandbox, which forbids to write outside the working folder{network}"
+_SANDBOX_NOTE = "it ran in a sandbox, which forbids to write outside the working folder{network}"
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """How a command will run: in which sandbox, None for none; `remark` is for the question about it."""
+    """How a command will run: its sandbox, if any, and a `remark` for the question about it."""
 
     sandbox: Sandbox | None = None
     remark: str = ""
@@ -43,10 +43,10 @@ class Confinement:
 
 @dataclass(frozen=True, slots=True)
 class Sandboxing:
-    """Decides by settings and rules what confines a command; it changes nothing in what is asked.
+    """Decides by settings and rules how a command is confined. It needs permission all the same.
 
-    `own` are the program's own files and folders, which no command in a sandbox reads. `asker` is the task
-    that asks, empty for none.
+    `own` are the program's own files and folders, which commands in the sandbox cannot read. `asker` is the
+    task that asks, if any.
     """
 
     mode: SandboxMode
@@ -56,12 +56,12 @@ class Sandboxing:
 
     @classmethod
     def of(cls, runtime: Runtime, permissions: Permissions, asker: str = "") -> Sandboxing:
-        """Read the settings."""
+        """Create it from the settings."""
         own = (*runtime.paths.own, runtime.paths.log_file.parent)
         return cls(runtime.settings.agent.sandbox, own, permissions, asker)
 
     async def of_call(self, tool: Tool, command: str, arguments: JsonObject) -> Confinement:
-        """Return how a call will run. Raises ToolError where a command needs a sandbox and none is there."""
+        """Return how a call will run. Raises ToolError if a sandbox is required and there is none."""
         if tool.name != COMMAND_TOOL:
             return Confinement()
         confinement = await self._of_command(command)
@@ -88,7 +88,7 @@ class Sandboxing:
     ) -> bool | None:
         """Ask whether to run a command again without the sandbox that may have stopped it.
 
-        None: it was not stopped, or runs only in a sandbox.
+        Return None if the sandbox did not stop it, and False if nobody may be asked.
         """
         sandbox = confinement.sandbox
         if sandbox is None or not outcome_of(result.text):
@@ -107,9 +107,9 @@ class Sandboxing:
 
 
 def stopped(result: ToolResult, sandbox: Sandbox) -> ToolResult:
-    """Return the result of a command with a line for the model: why it may have failed."""
-    told = _TOLD.format(network="" if sandbox.has_network else ", and has no network")
-    return replace(result, text=f"{result.text}\n[{told}; it was not run without it]")
+    """Return the result of a command with a line that tells the model why it may have failed."""
+    note = _SANDBOX_NOTE.format(network="" if sandbox.has_network else ", and has no network")
+    return replace(result, text=f"{result.text}\n[{note}; it was not run without it]")
 
 
 def repeated(result: ToolResult) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Tasks: calls that a second agent answers, in a session of its own and with no more permission."""
+"""Tasks: calls that a second agent answers, in its own session and with the same permissions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from rolling_chat.tools.base import TaskOrder
 from rolling_chat.tools.task import read_order_of
 
 MAX_TASKS = 4
-"""So many tasks run at once."""
+"""The maximum number of tasks that run at once."""
 
 _NOTE = """\
 [This is a task from another agent, who reads nothing of what you do but your last reply. Nobody answers \
@@ -54,11 +54,11 @@ _CUT = "[the answer reached its output limit here]"
 
 @dataclass(frozen=True, slots=True)
 class TaskScope:
-    """What the session of a task has of the session that it works for.
+    """What the session of a task shares with the session that it works for.
 
-    `name` is for questions. `is_attached` says which files outside of the folder the user gave to that
-    session. Commands in the background belong to `owner`, a session, and changes of files are undone with
-    `reply_id`, the reply that called for the task. `asking` lets one question be asked at a time.
+    `name` is for questions. `is_attached` returns whether the user attached a file outside of the folder to
+    that session. Background commands belong to `owner`, a session id. File changes are undone with
+    `reply_id`, the reply that called for the task. `asking` lets only one question be asked at a time.
     """
 
     name: str
@@ -72,7 +72,7 @@ class TaskScope:
 
     @property
     def asker(self) -> str:
-        """How the task is named where it asks."""
+        """The name of the task in its questions."""
         return f"task {self.name!r}"
 
 
@@ -100,7 +100,7 @@ class TaskSession(Protocol):
 
 @dataclass(slots=True)
 class TaskRunner:
-    """Runs the tasks that one turn of a session gives; `open` opens the session of one."""
+    """Runs the tasks that one turn of a session starts; `open` opens a task's session."""
 
     runtime: Runtime
     setup: RequestSetup
@@ -113,7 +113,7 @@ class TaskRunner:
     is_attached: Callable[[str], bool]
     open: Callable[[SessionInfo, TaskScope], TaskSession]
     _running: list[RunningTurn] = field(default_factory=list)
-    _spent: Usage = field(default_factory=Usage)  # by tasks that are over
+    _spent: Usage = field(default_factory=Usage)  # by tasks that have ended
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TASKS))
     _servers: dict[str, asyncio.Semaphore] = field(default_factory=dict)
 
@@ -123,14 +123,14 @@ class TaskRunner:
         return sum((turn.usage for turn in self._running), self._spent)
 
     def only_reads(self, call: ToolCall) -> bool:
-        """Return whether a call begins a task that changes nothing, so that it may run beside others."""
+        """Return whether a call starts a task that changes nothing, so that it may run in parallel."""
         try:
             return all(tool.only_reads for tool in self._tools(read_order_of(call).tools))
         except ToolError:
-            return True  # it begins nothing
+            return True  # it starts no task
 
     async def run(self, call: ToolCall, index: int, order: TaskOrder) -> ToolResult:
-        """Run the task of a call, which has an index in its reply; return its answer. Raises ToolError."""
+        """Run the task of the call at `index` in its reply; return its answer. Raises ToolError."""
         tools, target = self._tools(order.tools), self._target(order.model)
         server = self._servers.setdefault(server_of(*target), _slots_of(target))
         if self._slots.locked() or server.locked():
@@ -172,14 +172,14 @@ class TaskRunner:
         )
 
     async def _follow(self, call: ToolCall, session: TaskSession, scope: TaskScope) -> TurnEnded:
-        """Run the turn of a task, and hand on its events; a stop ends it in order."""
+        """Run the turn of a task and forward its events; a stop ends it cleanly."""
         events = EventQueue()
         turn = RunningTurn(session.turn_loop(events.put, WaitingMessages()), events)
         self._running.append(turn)
         ended = TurnEnded(Outcome.CANCELLED, Usage(), 0.0)
         try:
             async for event in turn.events():
-                await self.emit(_handed_on(call, session.info.id, scope, event))
+                await self.emit(_forwarded(call, session.info.id, scope, event))
                 ended = event if isinstance(event, TurnEnded) else ended
         finally:
             await _closed(turn)
@@ -213,7 +213,7 @@ class TaskRunner:
         return target
 
     def _touched(self, session: str) -> tuple[FileTouch, ...]:
-        """Return the files that a task used: the agent that gave it does not know what is in them."""
+        """Return the files that a task used, as partly known: the calling agent has not seen all of them."""
         return tuple(
             replace(use.touch, action="written in part" if "written" in use.touch.action else "read in part")
             for use in self.runtime.store.files(session)
@@ -221,18 +221,18 @@ class TaskRunner:
 
 
 def _slots_of(target: ModelAt) -> asyncio.Semaphore:
-    """Return the slots of a server; one that a user runs may answer one request at a time."""
+    """Return the slots of a server; the user's own may answer only one request at a time."""
     return asyncio.Semaphore(MAX_TASKS if answers_in_parallel(server_of(*target)) else 1)
 
 
-def _handed_on(call: ToolCall, session: str, scope: TaskScope, event: Event) -> Event:
+def _forwarded(call: ToolCall, session: str, scope: TaskScope, event: Event) -> Event:
     if isinstance(event, Noticed):
         return replace(event, text=f"{scope.asker}: {event.text}")
     return TaskEvent(call, session, event)
 
 
 def _result(ended: TurnEnded, conversation: Conversation, files: tuple[FileTouch, ...]) -> ToolResult:
-    """Return what the model reads of a task that has ended, however it did."""
+    """Return the result that the model gets for a task that has ended."""
     last = conversation.recent[-1]
     said = last.prose.strip() if last.role == "assistant" else ""
     match ended.outcome:
@@ -246,7 +246,7 @@ def _result(ended: TurnEnded, conversation: Conversation, files: tuple[FileTouch
 
 
 async def _closed(turn: RunningTurn) -> None:
-    """Stop a turn if it still runs, and wait until it is settled, also if a second stop comes meanwhile."""
+    """Stop a turn if it still runs, and wait until it is settled even if a second stop arrives."""
     closing = asyncio.create_task(turn.close())
     while not closing.done():
         with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Files that an editor has open with changes that are not saved: read as they are there, and not changed."""
+"""Files with unsaved changes in an editor: tools read the editor's text, and must not change the files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PATHS = ("path", "to")
 async def find_unsaved(
     read: ReadUnsaved | None, tool: Tool, arguments: JsonObject, context: ToolContext
 ) -> Mapping[Path, str]:
-    """Return the texts of those files of a call that are not saved, by their paths without symlinks.
+    """Return the editor's texts of a call's files with unsaved changes, by their resolved paths.
 
-    Raises ToolError for a tool that would change one of them.
+    Raises ToolError if the tool would change one of them.
     """
     if read is None or (tool.name not in FILE_TOOLS and tool.name != READ_FILE):
         return {}
@@ -38,7 +38,7 @@ async def find_unsaved(
 
 
 def _paths_in(arguments: JsonObject, context: ToolContext) -> Iterator[Path]:
-    """Yield the paths of a call that are inside the folder; the tool says what is wrong with others."""
+    """Yield the resolved paths of a call that are inside the folder; the tool itself rejects others."""
     for key in _PATHS:
         named = arguments.get(key)
         if not isinstance(named, str) or not named:

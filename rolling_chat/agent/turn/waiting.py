@@ -1,4 +1,4 @@
-"""Messages that the user wrote while a turn runs, until they are said."""
+"""Messages that the user wrote while a turn runs, until they are sent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """A message that goes into the running turn with the next tool results, or is sent `after_turn`.
+    """A message to send in the running turn with the next tool results, or `after_turn`.
 
-    The files that its text mentions with marks are attached when it is said.
+    The files that its text mentions with marks are attached when it is sent.
     """
 
     text: str
@@ -32,11 +32,11 @@ class WaitingMessages:
 
     @property
     def next_in_turn(self) -> WaitingMessage | None:
-        """The oldest message that the running turn takes, None for none."""
+        """The oldest message for the running turn; None if there is none."""
         return next((message for message in self._messages if not message.after_turn), None)
 
     def add(self, text: str, *, after_turn: bool = False) -> None:
-        """Let a message wait."""
+        """Add a message to the queue."""
         self._messages.append(WaitingMessage(text, after_turn))
         self.revision += 1
 
@@ -46,7 +46,7 @@ class WaitingMessages:
         self.revision += 1
 
     def postpone(self, message: WaitingMessage) -> None:
-        """Let the oldest message that equals `message` wait for the end of the turn."""
+        """Postpone the oldest message that equals `message` to the end of the turn."""
         if message in self._messages:
             self._messages[self._messages.index(message)] = replace(message, after_turn=True)
             self.revision += 1

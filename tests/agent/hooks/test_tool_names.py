@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.agent.hooks.tool_names import given_input, matches, taken_input
+from rolling_chat.agent.hooks.tool_names import arguments_from, hook_input, matches
 
 FOLDER = Path("/work")
 
@@ -36,10 +36,10 @@ def test_another_is_not(matcher: str, name: str) -> None:
 
 def test_what_was_added_for_a_hook_does_not_come_back() -> None:
     arguments = {"path": "a.py", "old": "x"}
-    given = given_input(arguments, FOLDER)
+    given = hook_input(arguments, FOLDER)
     assert given == {**arguments, "file_path": "/work/a.py"}
-    assert taken_input(given, arguments, FOLDER) == arguments
-    assert taken_input({**given, "old": "y"}, arguments, FOLDER) == {"path": "a.py", "old": "y"}
-    assert taken_input({**given, "file_path": "/work/b.py"}, arguments, FOLDER)["path"] == "/work/b.py"
-    assert taken_input({**given, "path": "b.py"}, arguments, FOLDER)["path"] == "b.py"
-    assert given_input({"command": "ls"}, FOLDER) == {"command": "ls"}
+    assert arguments_from(given, arguments, FOLDER) == arguments
+    assert arguments_from({**given, "old": "y"}, arguments, FOLDER) == {"path": "a.py", "old": "y"}
+    assert arguments_from({**given, "file_path": "/work/b.py"}, arguments, FOLDER)["path"] == "/work/b.py"
+    assert arguments_from({**given, "path": "b.py"}, arguments, FOLDER)["path"] == "b.py"
+    assert hook_input({"command": "ls"}, FOLDER) == {"command": "ls"}

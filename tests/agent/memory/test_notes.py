@@ -114,7 +114,7 @@ async def test_all_notes_together_stay_within_their_room(opened: Opened) -> None
     chat.session.overrides.set_rolling(on=True)
     await collect(chat.send("note all of it"))
     notes = chat.session.notes
-    assert notes.count(notes.notes) <= notes.most == 500
+    assert notes.count(notes.notes) <= notes.max_tokens == 500
     refused = [one for one in chat.session.messages if one.text.startswith("Not noted: all notes together")]
     assert len(refused) == 8 - len(notes.notes) > 2
 

@@ -310,7 +310,7 @@ async def test_whatever_a_model_answers_there_is_a_summary_within_its_cap(
     await talk(chat, 10)
     current = chat.session.summaries.current
     assert current is not None
-    assert 0 < count_tokens(current.text, MODEL) <= chat.session.summaries.most_tokens
+    assert 0 < count_tokens(current.text, MODEL) <= chat.session.summaries.max_tokens
     assert len(provider.asked) <= 2 * len(generations(chat, runtime))
     assert_well_formed(chat, runtime)
 
@@ -647,7 +647,7 @@ async def test_a_proposal_says_that_it_is_not_the_model_s(summarizing: Opened) -
 async def test_a_question_asks_for_an_answer_of_twice_what_a_summary_may_take(summarizing: Opened) -> None:
     chat, _, provider = summarizing()
     await talk(chat, 6)
-    assert {request.max_tokens for request in provider.asked} == {2 * chat.session.summaries.most_tokens}
+    assert {request.max_tokens for request in provider.asked} == {2 * chat.session.summaries.max_tokens}
 
 
 async def test_the_model_s_own_limit_holds_for_a_summary_too(summarizing: Opened) -> None:

@@ -209,7 +209,7 @@ def test_numbers_that_contradict_the_request_are_not_learned(
     error = ProviderError(ErrorKind.TOO_LONG, "too long", limit=limit, requested=requested)
     lesson = read_refusal(error, _planned(bound=5_000, window=8_192, max_tokens=2_000))
     assert lesson.learned == learned
-    assert lesson.most == (0 if learned else 3_750)
+    assert lesson.input_limit == (0 if learned else 3_750)
     assert "\n" not in lesson.line
 
 
