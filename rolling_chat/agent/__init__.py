@@ -1,7 +1,7 @@
-"""The agent: one chat at a time, its loop, its tools' permissions, and everything around a request.
+"""The agent: chats, their turns and tool calls, permissions, and the planning of requests.
 
-The public names are imported when they are first used: who needs one part, as `rolling-chat models` does,
-does not wait for the loop and every tool.
+Public names are imported when they are first used, so that a command that needs only one part, such as
+`rolling-chat models`, does not load the loop and every tool.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the user changes of the pipeline in mid-session: settings as they are typed, and the way back."""
+"""Change the pipeline's settings during a session, and undo these changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Wanted:
     def with_setting(self, key: str, text: str) -> Wanted:
         """Return a copy with one key of `[context]` changed; `enabled` switches rolling context.
 
-        Raises SettingsError for a key that there is not and for a value that it does not take.
+        Raises SettingsError for an unknown key or an invalid value.
         """
         path, value = read_setting(f"context.{key.removeprefix('context.')}", text, _ORIGIN)
         match path[1:]:
@@ -68,7 +68,7 @@ class Wanted:
 class Switch:
     """A change that can be undone: the settings and the plan that were active before it."""
 
-    key: str  # empty: rolling was switched
+    key: str  # empty if rolling was switched
     before: Wanted
     plan: ContextPlan | None
 
@@ -88,23 +88,22 @@ class Overrides:
     def __init__(self, runtime: Runtime, state: SessionState) -> None:
         self._runtime = runtime
         self._state = state
-        self._made: list[Switch] = []  # what can be undone, the last one last
+        self._made: list[Switch] = []  # undone from the end
 
     def set_rolling(self, on: bool) -> str:
         """Switch rolling context, and save that as the preference for new sessions.
 
-        The plan is laid aside when it goes off, taken up when it goes on. Returns a line where the
-        preference could not be saved or does not count, else an empty text.
+        The plan is kept but not used while rolling is off. Return a line if the preference could not be saved
+        or is overridden, else an empty text.
         """
         self._switch("", self._active.switched(on))
         return self._save_preference(on)
 
     def set(self, key: str, value: str) -> str:
-        """Set one key of `[context]` for as long as this process runs; return a line that reports it.
+        """Set one key of `[context]` until this process ends; return a line that reports it.
 
-        `enabled` is the switch, and saved as `set_rolling` does. `value` is as the user types it. What the
-        settings now leave room for comes back. Raises ChatError for an unknown key, or a value that it does
-        not take.
+        `value` is as the user types it. The key `enabled` is the switch, and saved as by `set_rolling`.
+        Messages that now have room come back. Raises ChatError for an unknown key or an invalid value.
         """
         before = self._active
         with in_words():
@@ -118,9 +117,9 @@ class Overrides:
         return f"For this session, {name} is {now}" + (f", it was {was}" if was != now else " already")
 
     async def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
-        """Report the next request as if rolling context was on with these settings, as the user typed them.
+        """Report the next request as if rolling context were on with these settings, as the user typed them.
 
-        Nothing is changed; made off the event loop. Raises ChatError as `set` does.
+        Nothing is changed; the report is made off the event loop. Raises ChatError like `set`.
         """
         return await in_background(partial(self._preview, settings or {}))
 
@@ -168,7 +167,7 @@ class Overrides:
         state.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
 
     def _save_preference(self, on: bool) -> str:
-        """Write the preference to the user's settings; a line where that fails or something overrides it."""
+        """Write the preference to the user's settings; return a line if that fails or it is overridden."""
         runtime = self._runtime
         try:
             save_setting(runtime.paths, _ENABLED, on)

@@ -1,4 +1,4 @@
-"""How an open session says no."""
+"""The errors of the agent, for display to the user."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rolling_chat.tools import ToolError
 
 
 class ChatError(Exception):
-    """An operation that cannot be done, explained in one line for the user."""
+    """An operation that failed or was refused, explained in one line for the user."""
 
 
 class NoModelError(ChatError):
-    """No model answers: none was named, and no key and no server chooses one."""
+    """No model was chosen: none was named, and no key or server determines one."""
 
 
 @contextlib.contextmanager
 def in_words() -> Iterator[None]:
-    """Raise the errors of the store, a provider or a tool as ChatError, in one line."""
+    """Convert errors of the store, a provider, the settings or a tool to ChatError."""
     try:
         yield
     except (ProviderError, SettingsError, StoreError, ToolError) as error:

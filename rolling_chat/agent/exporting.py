@@ -1,4 +1,4 @@
-"""Writing an open session to a file that the user names."""
+"""Write an open session to a file that the user names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def export_session(
 ) -> Path:
     """Write `messages` to `target`: a file, a format, or empty for Markdown; return the file.
 
-    A file is taken from `folder`, and its ending names the format; without one it is named after
-    the title. What is there already is never written over: ChatError. `secrets` are hidden in it.
+    A file name is relative to `folder`, and its ending determines the format; by default it is made from the
+    title. Raises ChatError instead of overwriting a file. `secrets` are redacted.
     """
     info = without_secrets_in_title(info, secrets)
     word = target.strip()

@@ -1,4 +1,4 @@
-"""What became of the files that a session read and wrote."""
+"""Compare the files that a session read and wrote with those on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Since(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file of the session: what was last done with it, when (seconds since the epoch), and how often."""
+    """A file of the session: what was done with it, when last (seconds since the epoch), and how often."""
 
     path: str
     action: str
@@ -32,7 +32,7 @@ class FileState:
 
 
 def file_states(used: Iterable[FileUse]) -> list[FileState]:
-    """Return the session's files, the last touched first, comparing each with what is on disk now."""
+    """Return the session's files, the last used first, each compared with the file on disk."""
     by_path: dict[str, list[FileUse]] = {}
     for use in used:
         by_path.setdefault(use.touch.path, []).append(use)

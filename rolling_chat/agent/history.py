@@ -1,4 +1,4 @@
-"""Going back and forth in a session's tree of messages: the head moves, and nothing is deleted."""
+"""Move the head of a session back and forth in its tree of messages; nothing is deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SaidTurn:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A move that can be taken back: from the head `left` to the head `reached`."""
+    """A move that can be undone: from the head `left` to the head `reached`."""
 
     left: str
     reached: str
@@ -33,9 +33,9 @@ class _Step:
 class History:
     """Moves the head of one session between the messages of its tree.
 
-    Every method raises ChatError where there is nowhere to go, and where the store says no; those that
-    move, also while a turn runs and while another process has the session. What was spent stays spent;
-    plan, summary and pins follow the branch.
+    Methods raise ChatError if there is nowhere to go or the store fails; those that move the head also while
+    a turn runs or another process has the session open. The session's cost does not change; plan, summary and
+    pins follow the branch.
     """
 
     def __init__(self, runtime: Runtime, state: SessionState, gate: TurnGate, summaries: Summaries) -> None:
@@ -46,14 +46,14 @@ class History:
         self._back: list[_Step] = []
 
     def before_newest_turn(self) -> str:
-        """Return the message to which /undo would go; empty for before the first. Raises ChatError."""
+        """Return the id of the message to which /undo would go; empty for before the first."""
         turns = self.turns()
         if not turns:
             raise ChatError("There is nothing to undo: this branch has no message of yours.")
         return self.before(turns[-1].message.id)
 
     def before(self, message_id: str) -> str:
-        """Return the message before another one of this branch; empty for the first. Raises ChatError."""
+        """Return the id of the message before another one on this branch; empty for the first."""
         ids = ["", *(message.id for message in self._messages)]
         if message_id not in ids[1:]:
             raise ChatError(
@@ -62,12 +62,12 @@ class History:
         return ids[ids.index(message_id) - 1]
 
     def end_of(self, message_id: str) -> str:
-        """Return the last message of the branch that contains a message, where /branches would go."""
+        """Return the id of the last message of the branch that contains a message."""
         with in_words():
             return self._runtime.store.end_of_branch(self._state.info.id, message_id)
 
     def redo_target(self) -> str | None:
-        """Return the message to which /redo would go, None if there is nothing to redo."""
+        """Return the id of the message to which /redo would go; None if there is nothing to redo."""
         here = self._head
         step = next((step for step in reversed(self._back) if step.reached == here), None)
         return step.left if step is not None else None
@@ -89,7 +89,7 @@ class History:
         """Undo the last move of the head."""
         self._require_idle()
         here = self._head
-        # what was said since has made another branch of it
+        # moves that a new message has turned into another branch cannot be redone
         while self._back and self._back[-1].reached != here:
             self._back.pop()
         if not self._back:
@@ -97,7 +97,7 @@ class History:
         self._go(self._back.pop().left)
 
     def rewind(self, message_id: str) -> Message:
-        """Go back to before a message of this branch, and return that message."""
+        """Go back to before a message on this branch, and return that message."""
         self._require_idle()
         before = ""
         for message in self._messages:
@@ -158,6 +158,6 @@ class History:
             plan = self._runtime.store.move_head(state.info.id, head, state.planner.setup.model)
             state.conversation.move_to(head)
             state.planner.plan_state.load_plan(plan)
-            # a branch that a process left in the middle of a turn is made fit to be gone on with
+            # close what a process left open in the middle of a turn on this branch
             state.repair()
         state.read_info()

@@ -1,4 +1,4 @@
-"""Conversations from elsewhere become sessions, kept as they came; only prompts repair them."""
+"""Import conversations from elsewhere as sessions, unchanged; only prompts repair them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.sessions.records import SessionInfo, SessionNotFound
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.sessions.titles import title_of
 
-_AT_A_TIME = 500  # messages in one transaction: nobody else waits for a long import
+_AT_A_TIME = 500  # messages in one transaction, so that other processes need not wait for a long import
 _ROLES = frozenset(get_args(Role))
 
 
@@ -23,8 +23,8 @@ _ROLES = frozenset(get_args(Role))
 class Imported:
     """The result of importing one conversation.
 
-    `info` is its session, and `is_new` whether that was made by this import; None where the
-    conversation was empty. `oddities` count what no model would take as it is.
+    `info` is its session, None if the conversation was empty, and `is_new` whether this import created it.
+    `oddities` counts the parts that no model would accept unchanged, by kind.
     """
 
     info: SessionInfo | None
@@ -35,10 +35,9 @@ class Imported:
 def import_transcript(store: SessionStore, transcript: Transcript, folder: str, *, rolling: bool) -> Imported:
     """Store a conversation as a session, unless a session with the same messages exists.
 
-    What was exported, here or elsewhere, keeps its id, and is known by it also where it went on since.
-    Without a title of its own it gets one as any session does; `rolling` is whether rolling context is on in
-    it, as for a new session. Raises StoreError; then, and when it is interrupted, nothing of the conversation
-    stays.
+    An exported session keeps its id, by which it is recognized even if it has continued since. Without a
+    title of its own, it gets one like any session; `rolling` is whether rolling context is on in it. Raises
+    StoreError. After an error or an interruption, nothing of the conversation remains in the store.
     """
     messages = [*map(_without_foreign_note, transcript.messages)]
     oddities = {what: count for what, count in _oddities(transcript) if count}
@@ -56,8 +55,8 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str, 
         rest = iter(messages)
         while batch := list(islice(rest, _AT_A_TIME)):
             store.append_all(info.id, batch)
-        said = (message.text for message in messages if message.role == "user")
-        title = transcript.title or next(filter(None, map(title_of, said)), "")
+        user_texts = (message.text for message in messages if message.role == "user")
+        title = transcript.title or next(filter(None, map(title_of, user_texts)), "")
         info = store.update_session(info.id, title=title, title_given=bool(transcript.title))
     except BaseException:
         store.delete(info.id)
@@ -66,7 +65,7 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str, 
 
 
 def _without_foreign_note(message: Message) -> Message:
-    """Remove a note that this program did not write: the model would read what the user never sees."""
+    """Remove a note that this program did not write: the model would read it, but the user never see it."""
     if not message.note or message.note in (PLAN_NOTE, PLAN_ENDED):
         return message
     return replace(
@@ -75,7 +74,7 @@ def _without_foreign_note(message: Message) -> Message:
 
 
 def _exported(store: SessionStore, id: str) -> SessionInfo | None:
-    """Return the session that a conversation was exported from, or imported to, if it is in the store."""
+    """Return the session in the store that a conversation was exported from or imported to, if any."""
     try:
         return store.session(id) if is_id(id) else None
     except SessionNotFound:
@@ -108,7 +107,7 @@ def _oddities(transcript: Transcript) -> Iterator[tuple[str, int]]:
 
 
 def _orphans(messages: Sequence[Message]) -> Iterator[bool]:
-    """For every result: does the reply above it make no call that is left for it?"""
+    """Yield for every result whether the reply before it has no call left for it."""
     left = 0
     for message in messages:
         if message.role == "tool":
@@ -119,7 +118,7 @@ def _orphans(messages: Sequence[Message]) -> Iterator[bool]:
 
 
 def _unanswered(messages: Sequence[Message]) -> Iterator[int]:
-    """For every reply: how many of its calls have no result below it?"""
+    """Yield for every reply the number of its calls that have no result after it."""
     left = 0
     for message in messages:
         if message.role == "tool":

@@ -1,4 +1,4 @@
-"""The models to choose from: what this machine can reach first, then one of each provider."""
+"""The models to choose from: reachable ones first, then one of each other provider."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.settings.catalog import NO_PRICES, ModelCatalog, ModelInfo, Prices
 from rolling_chat.settings.schema import Settings
 
-if TYPE_CHECKING:  # it comes with an HTTP client, which nothing needs before the first paint
+if TYPE_CHECKING:  # it imports an HTTP client, which is not needed before the first paint
     from rolling_chat.providers.local_servers import FoundServer
 
 _DEMO_MODELS = (OFFLINE_MODEL, f"{OFFLINE_MODEL}-32k")
@@ -24,9 +24,9 @@ _DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}(?:-v\d+:\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model, what reaches it, and its figures, each with where it came from.
+    """A model, how it is reached, and its figures with their sources.
 
-    Sizes in tokens, 0 where unknown. An ability is None where unknown. `needs` names a missing key.
+    Sizes are in tokens, 0 if unknown; an ability is None if unknown. `needs` names a missing key.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ListedModel:
     reasoning: bool | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the model as plain JSON values; null is unknown, prices are dollars a million tokens."""
+        """Return the model as plain JSON values: null if unknown, prices in dollars per million tokens."""
         return {
             "name": self.name,
             "reached_by": self.reached_by or None,
@@ -62,16 +62,16 @@ class ListedModel:
 
 
 def per_million(price: float | None) -> float | None:
-    """Return a price for a million tokens, from one for a token."""
+    """Return the price per million tokens for a price per token."""
     return None if price is None else round(price * 1_000_000, 6)
 
 
 def list_all_models(
     settings: Settings, environ: Mapping[str, str], catalog: ModelCatalog, servers: Sequence[FoundServer]
 ) -> list[ListedModel]:
-    """List the models of the settings, of `servers`, of providers with a key; then what a key would bring.
+    """List the models of the settings, of `servers` and of providers with a key, then those that need a key.
 
-    Of a model that the catalog has with and without a date in its name the one without is listed.
+    If the catalog has a model both with and without a date in its name, the one without is listed.
     """
     listing = _Listing(settings, environ, catalog)
     found = {one.name: one for one in listing.reachable(servers)}
@@ -110,7 +110,7 @@ class _Listing:
             )  # fmt: skip
 
     def of_catalog(self, name: str, *, reached_by: str = "", needs: str = "") -> ListedModel:
-        """Return a model with what settings and catalog say of it."""
+        """Return a model with its figures from settings and catalog."""
         info = self.catalog.lookup(name)
         is_known = not is_window_assumed(name, self.settings, self.catalog)
         is_set = self.settings.for_model(name).max_input_tokens > 0

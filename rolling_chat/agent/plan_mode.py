@@ -1,8 +1,8 @@
 """Plan mode: nothing is changed, and the model is asked for a plan.
 
-What the model is told stands below the user's message and not in the system prompt: that stays as it is,
-and with it all that the provider has cached of the conversation. It is kept with the message, so that the
-prompt of a later turn begins with the same bytes.
+The note for the model follows the user's message, so that the system prompt does not change and the
+provider's cache of the conversation stays valid. It is stored with the message, so that the prompts of later
+turns begin with the same bytes.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ CARRY_OUT = "Carry out the plan."
 
 
 class PlanMode:
-    """Tells the model of one session when plan mode begins and ends; looks at every message once."""
+    """Tells the model of one session when plan mode begins and ends, checking every message only once."""
 
     def __init__(self, permissions: Permissions, conversation: Conversation) -> None:
         self._permissions = permissions
         self._conversation = conversation
-        self._seen: tuple[int, Message] | None = None  # so many messages, and the last of them
-        self._told = ""  # the newest note among them
+        self._seen: tuple[int, Message] | None = None  # the number of messages checked, and the last of them
+        self._newest_note = ""  # among them
 
     @property
     def note(self) -> str:
         """The note for the user's next message; empty for none."""
         if self._permissions.policy == "plan":
             return PLAN_NOTE
-        return PLAN_ENDED if self._newest(self._conversation.recent).startswith(PLAN_NOTE) else ""
+        return PLAN_ENDED if self._find_newest(self._conversation.recent).startswith(PLAN_NOTE) else ""
 
-    def _newest(self, recent: Sequence[Message]) -> str:
+    def _find_newest(self, recent: Sequence[Message]) -> str:
         count, last = self._seen or (0, None)
         if last is None or len(recent) < count or recent[count - 1] is not last:
-            count, self._told = 0, ""
+            count, self._newest_note = 0, ""
         notes = (one.note for one in reversed(recent[count:]))
-        told = (note for note in notes if note.startswith((PLAN_NOTE, PLAN_ENDED)))
-        self._told = next(told, self._told)
+        of_plan_mode = (note for note in notes if note.startswith((PLAN_NOTE, PLAN_ENDED)))
+        self._newest_note = next(of_plan_mode, self._newest_note)
         self._seen = (len(recent), recent[-1]) if recent else None
-        return self._told
+        return self._newest_note

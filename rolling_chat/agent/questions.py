@@ -1,4 +1,4 @@
-"""The questions to the user as values: what they say, and the answers that there are."""
+"""Questions to the user as values: their texts, and the answers to choose from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rolling_chat.events import Attach, Permission
 from rolling_chat.permissions.rule_names import name_of_rule
 from rolling_chat.text import one_line
 
-if TYPE_CHECKING:  # the first question comes before the agent is loaded
+if TYPE_CHECKING:  # the first question is asked before the agent is loaded
     from collections.abc import Sequence
 
     from rolling_chat.agent.turn.oversized import LargeMessage
@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # the first question comes before the agent is loaded
 class Answer:
     """An answer to a question: its label, and the value that is returned.
 
-    `escape` marks the harmless answer: esc gives it too, and at once, without a grace. `approves`: cannot be
-    given before all of what would be done was in sight; `unseen`: offered until then. `takes_words`: what the
-    user writes into the prompt box goes with it.
+    `escape` marks the harmless answer, which Esc also gives, without a delay. `approves`: it cannot be given
+    until everything that would be done has been visible; `unseen`: it is offered until then. `takes_words`:
+    the text in the prompt box goes with it.
     """
 
     label: str
@@ -67,7 +67,7 @@ SPEND = "spend"
 
 
 def trust_question(trust: FolderTrust, files: Sequence[ProjectFile]) -> UserQuestion:
-    """Return the question whether to use what a folder brings along."""
+    """Return the question whether to use a folder's own files: instructions, settings and the like."""
     answers = (
         Answer("Go on without them", NOT_NOW, escape=True),
         Answer("Show them first", SHOW),
@@ -97,7 +97,7 @@ def permission_question(request: PermissionRequest) -> UserQuestion:
 
 
 def address_question(model: str, addresses: Mapping[str, str]) -> UserQuestion:
-    """Return the question to which address to send the session; the answer "" means none."""
+    """Return the question at which address a model is; the answer "" means not to send."""
     answers = [Answer(place, address) for address, place in addresses.items()]
     text = (
         f"An older version did not keep it, or somebody else chose it. For another: /model {model} ADDRESS."
@@ -125,7 +125,7 @@ def attachment_question(question: AttachmentQuestion) -> UserQuestion:
 
 
 def spending_question(question: SpendingQuestion) -> UserQuestion:
-    """Return the question whether to send a request that may pass a limit of cost."""
+    """Return the question whether to send a request that may exceed a limit on costs."""
     answers = (
         Answer(f"Go on; ask again after another {figures.dollars(question.limit)}", SPEND),
         Answer("Do not send", "", escape=True),

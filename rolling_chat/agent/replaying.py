@@ -1,4 +1,4 @@
-"""The replay of transcripts as the chat would have it: its settings, its model catalog, its pipeline."""
+"""Replay transcripts with the chat's settings, model catalog and pipeline."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _frozen(mapping: Mapping[str, Any]) -> MappingProxyType[str, Any]:
     return MappingProxyType(mapping)
 
 
-# settings hold such mappings, and go to other processes
+# settings contain such mappings, and are sent to other processes
 copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 
 
 @dataclass(frozen=True, slots=True)
 class Replayer:
-    """Plan the requests of conversations by a model and settings; a value, which can go to other processes.
+    """Plans the requests of conversations with a model and settings; a value that can be pickled.
 
-    `known` is what the chat has learned of the model, for a saved session; `plan` has the sizes that the
-    model reported of it, and `memo` what was counted. A file is replayed by what settings and catalog say, so
-    that it comes out the same on every machine.
+    For a saved session, `known` is what the chat has learned about the model, `plan` has the sizes that the
+    model reported, and `memo` the counts. Files are replayed by settings and catalog alone, so that the
+    result is the same on every machine.
     """
 
     model: str
@@ -44,7 +44,7 @@ class Replayer:
 
     @classmethod
     def create(cls, model: str, *, max_input_tokens: int = 0) -> Replayer:
-        """Make one of the default settings, and the packaged model catalog unless a window is given."""
+        """Create one with default settings and the packaged model catalog; a window may be given."""
         settings = Settings()
         of_model = replace(settings.for_model(model), max_input_tokens=max_input_tokens)
         return cls(model, replace(settings, models={model: of_model}))
@@ -52,10 +52,10 @@ class Replayer:
     def rows(
         self, conversation: Transcript | JsonObject, name: str = "", *, file: str | None = None
     ) -> Iterator[dict[str, Json]]:
-        """Yield a row for every request of a conversation: a pure function of it and of these settings.
+        """Yield a row for every request of a conversation, a pure function of it and these settings.
 
-        It may be an object with `messages`, and perhaps `id` and `tools`, which is called `name` if it has no
-        id. Raises TranscriptError if it is no conversation.
+        The conversation may be an object with `messages` and optionally `id` and `tools`; `name` is used if
+        it has no id. Raises TranscriptError if it is not a conversation.
         """
         if not isinstance(conversation, Transcript):
             where = name or "the conversation"
@@ -64,12 +64,12 @@ class Replayer:
             yield as_row(replayed, file=file)
 
     def requests(self, transcript: Transcript, memo: CountMemo) -> Iterator[Replayed]:
-        """Plan every request of a conversation, one after the other."""
+        """Plan every request of a conversation in order."""
         config = self._config_for(transcript)
         return replay(transcript, config, model=self.model, memo=self.memo or memo, plan=self.plan)
 
     def config(self, system: str = "", tools: tuple[JsonObject, ...] = ()) -> ContextConfig:
-        """Return the pipeline's configuration, as the chat has it for this system prompt and these tools."""
+        """Return the pipeline's configuration that the chat would use for a system prompt and tools."""
         known = self.known or Knowledge()
         return context_config(
             self.model,
@@ -83,7 +83,7 @@ class Replayer:
         )
 
     def facts(self) -> dict[str, Json]:
-        """Return all that rows depend on besides the conversation, by name."""
+        """Return everything that rows depend on besides the conversation, by name."""
         config = asdict(replace(self.config(), tools={}))
         tools = {name: str(value) for name, value in self.config().tools.items()}
         return {"model": self.model, **config, "tools": tools}

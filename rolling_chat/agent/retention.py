@@ -1,4 +1,4 @@
-"""Old sessions, deleted only where the user has asked for it (`sessions.keep_days`)."""
+"""Delete old sessions, only if the user has asked for it (`sessions.keep_days`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rolling_chat.sessions.store import SessionStore
 log = logging.getLogger("rolling_chat.agent.retention")
 
 _DAY = 24 * 60 * 60  # seconds
-_AT_A_START = 50  # sessions: more would keep the screen waiting; the rest goes at the next start
+_AT_A_START = 50  # sessions; deleting more would delay the screen, so the rest waits for the next start
 
 
 def delete_old_sessions(
@@ -21,9 +21,9 @@ def delete_old_sessions(
 ) -> str:
     """Delete the sessions last written to more than `keep_days` days ago; 0 deletes none.
 
-    Spared are the session `spare`, those with pins, and those that are open anywhere. `now` is in
-    seconds since the epoch; `attachments` is the folder of the files of all sessions. Returns the line
-    that says so, empty where nothing was deleted.
+    The session `spare`, sessions with pins, and those that are open anywhere are kept. `now` is in seconds
+    since the epoch; `attachments` is the folder with the files of all sessions. Return a line that reports
+    it, empty if nothing was deleted.
     """
     if keep_days <= 0:
         return ""

@@ -1,4 +1,4 @@
-"""What a chat needs around it: settings, store, provider, folder."""
+"""The parts that a chat needs: settings, store, provider and folder."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from rolling_chat.tools.mcp.servers import McpServers
 
 @dataclass
 class Runtime:
-    """The parts that every chat of a process shares. `clock` gives seconds since the epoch.
+    """The parts that every chat of a process shares.
 
-    `api_base` is the address that the command line gave, with the credentials in it, if any.
+    `clock` returns seconds since the epoch. `api_base` is the address from the command line, including any
+    credentials.
     """
 
     settings: Settings
@@ -48,17 +49,20 @@ class Runtime:
 
     @cached_property
     def trust(self) -> FolderTrust:
-        """Which of the folder's own files are read: as it was given, else as the user answered earlier."""
+        """The trust in the folder, which decides which of its own files are read.
+
+        It is the given one, or else the user's earlier answer.
+        """
         return self.given_trust or FolderTrust(self.folder, self.paths)
 
     @cached_property
     def telemetry(self) -> Telemetry | None:
-        """What sends figures about turns to a collector; None unless the settings name one."""
+        """Sends spans and metrics to a collector; None unless the settings name one."""
         endpoint = self.settings.telemetry.endpoint
         return Telemetry(endpoint) if endpoint and is_installed() else None
 
     def close_telemetry(self) -> None:
-        """Send what is left for the collector; call it from a thread."""
+        """Send what is left to the collector; call it from a thread."""
         if "telemetry" in vars(self) and self.telemetry is not None:
             self.telemetry.close()
 
@@ -69,23 +73,23 @@ class Runtime:
 
     @cached_property
     def server_facts(self) -> ServerFacts:
-        """What servers have said of their models."""
+        """The facts that servers have reported about their models."""
         return ServerFacts(self.environ)
 
     @cached_property
     def mcp(self) -> McpServers:
-        """The MCP servers that are configured here; none is started yet."""
+        """The configured MCP servers, which are started when they are needed."""
         configs = self._mcp_configs.servers.values()
         return McpServers(configs, self.mcp_surroundings, self.settings.mcp.call_seconds)
 
     @property
     def mcp_faults(self) -> tuple[str, ...]:
-        """A line for each MCP server that cannot be used as it is configured."""
+        """A line for each MCP server that cannot be used as configured."""
         return self._mcp_configs.faults
 
     @cached_property
     def mcp_surroundings(self) -> Surroundings:
-        """What connections to MCP servers are made with."""
+        """The folder, environment and logins for connections to MCP servers."""
         logins = McpLogins(self.paths.mcp_logins_file)
         return Surroundings(self.folder, self.environ, self.settings.agent.environment, logins)
 
@@ -106,7 +110,7 @@ class Runtime:
     ) -> Runtime:
         """Create the parts from the settings.
 
-        Without `trust`, it is what the user answered earlier. Without `save` the sessions live in memory.
+        Without `trust`, the user's earlier answer is used. Without `save`, sessions are kept in memory.
         Raises StoreError.
         """
         catalog = load_catalog(paths.catalog_file)

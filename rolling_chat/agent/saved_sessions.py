@@ -1,4 +1,4 @@
-"""The saved sessions, as the user looks through them: previews, titles, copies, deletion."""
+"""The saved sessions for the user's list: previews, titles, copies and deletion."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import SessionInfo
 
-_NEWEST = 40  # messages: enough to find the last of the user's and the last answer
+_NEWEST = 40  # messages; enough to find the last user message and the last answer
 _REQUESTS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPreview:
-    """One saved session at a glance: its facts, what was said last, and the size of its newest requests.
+    """One saved session at a glance: its facts, its last question and answer, and its prompt sizes.
 
-    `prompt_tokens` has one figure a request, the oldest first: as reported, else as estimated.
+    `prompt_tokens` has the size of each of the newest requests, oldest first, as reported or else as
+    estimated.
     """
 
     info: SessionInfo
@@ -35,14 +36,14 @@ class SavedSessions:
         self._runtime = runtime
 
     def all(self) -> list[SessionInfo]:
-        """Return all sessions: those of this folder first, then the others, each newest first."""
+        """Return all sessions, those of this folder first, each group newest first."""
         with in_words():
             everything = self._runtime.store.sessions()
         here = str(self._runtime.folder)
         return sorted(everything, key=lambda info: info.folder != here)
 
     def preview(self, session_id: str) -> SessionPreview:
-        """Read what a preview shows; call it from a thread. Raises ChatError."""
+        """Read the preview of a session; call it from a thread. Raises ChatError."""
         with in_words():
             store = self._runtime.store
             messages = store.stretch(session_id, _NEWEST).messages
@@ -67,7 +68,7 @@ class SavedSessions:
             return self._runtime.store.fork(session_id).id
 
     def delete(self, session_id: str) -> None:
-        """Delete a session for good. Raises ChatError, also if it is open anywhere."""
+        """Delete a session permanently. Raises ChatError, for instance if it is open anywhere."""
         with in_words():
             store = self._runtime.store
             info = store.session(session_id)

@@ -1,4 +1,4 @@
-"""What the servers of models have said of them in this process."""
+"""The windows that model servers have reported in this process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rolling_chat.providers.background_thread import in_background
 
 _log = logging.getLogger("rolling_chat.agent.server_facts")
 _PATIENCE = 2.0
-"""Seconds that anybody waits for a server to say what it serves."""
+"""Seconds to wait for a server to describe its models."""
 
 
 class ServerFacts:
-    """Ask servers for the windows of their models, each model at an address once.
+    """Asks servers for the windows of their models, once for each model at an address.
 
-    `environ` is where keys and addresses are looked for. An address is as sessions keep it: without
-    credentials, empty for the provider's own.
+    `environ` has keys and addresses. An address is in the form that sessions store: without credentials,
+    empty for the provider's own.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -27,15 +27,15 @@ class ServerFacts:
         self._windows: dict[tuple[str, str], tuple[int, str]] = {}
 
     def window(self, model: str, address: str | None) -> int:
-        """Return the window that the server named, in tokens; 0 if it named none, or was not asked yet."""
+        """Return the window that the server reported, in tokens; 0 if it reported none or was not asked."""
         return self._windows.get((model, address or ""), (0, ""))[0]
 
     def source(self, model: str, address: str | None) -> str:
-        """Return what named the window; empty if nothing did."""
+        """Return the source of the window; empty if there is none."""
         return self._windows.get((model, address or ""), (0, ""))[1]
 
     def is_due(self, model: str, address: str | None) -> bool:
-        """Return whether the server can be asked, and was not."""
+        """Return whether the server can be asked and has not been."""
         return (model, address or "") not in self._windows and names_windows(model, address or "")
 
     async def ask(self, model: str, address: str | None, call_address: str | None) -> None:
@@ -44,9 +44,9 @@ class ServerFacts:
 
         question = partial(ask_about, model, call_address or "", self._environ, _PATIENCE)
         try:
-            said = await asyncio.wait_for(in_background(question), _PATIENCE)
+            answer = await asyncio.wait_for(in_background(question), _PATIENCE)
         except TimeoutError:
-            said = None
-        if said is None or not said.window:
+            answer = None
+        if answer is None or not answer.window:
             _log.info("the server of %s names no window", model)
-        self._windows[model, address or ""] = (said.window, said.source) if said is not None else (0, "")
+        self._windows[model, address or ""] = (answer.window, answer.source) if answer else (0, "")

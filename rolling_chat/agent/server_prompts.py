@@ -1,4 +1,4 @@
-"""The prompts of MCP servers, made into messages of the user's."""
+"""Turn the prompts of MCP servers into messages of the user's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = re.compile(r"(\w[\w.-]*)=(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class CalledPrompt:
-    """A prompt of a server as a slash command: its name, and the arguments that it takes."""
+    """A prompt of a server as a slash command, with its name and arguments."""
 
     server: McpServer
     prompt: ServerPrompt
@@ -35,12 +35,12 @@ class CalledPrompt:
 
     @property
     def usage(self) -> str:
-        """The arguments, in brackets where they may be left out."""
+        """The arguments, with optional ones in brackets."""
         return " ".join(one.name if one.required else f"[{one.name}]" for one in self.prompt.arguments)
 
 
 def called_prompts(servers: SessionServers) -> list[CalledPrompt]:
-    """Return the prompts of the servers that are on; of two with one name the first."""
+    """Return the prompts of the servers that are on; of several with the same name, the first."""
     found: dict[str, CalledPrompt] = {}
     for server in servers.all:
         if servers.is_on(server):
@@ -51,7 +51,7 @@ def called_prompts(servers: SessionServers) -> list[CalledPrompt]:
 
 
 async def insert_prompt(called: CalledPrompt, argument: str) -> Insertion:
-    """Return what a prompt adds to a message of the user's that calls it. Raises ChatError."""
+    """Return what a prompt adds to a message that calls it. Raises ChatError."""
     try:
         arguments = read_arguments(called.prompt, argument)
     except ValueError as error:
@@ -67,9 +67,9 @@ async def insert_prompt(called: CalledPrompt, argument: str) -> Insertion:
 
 
 def read_arguments(prompt: ServerPrompt, text: str) -> Mapping[str, str]:
-    """Return the arguments of a prompt from what was typed: words in order, or `name=value`.
+    """Parse the arguments of a prompt from typed text: words in order, or `name=value`.
 
-    The last argument takes all that is left. Raises ValueError for one that is missing.
+    The last argument gets all remaining words. Raises ValueError if a required one is missing.
     """
     names = [argument.name for argument in prompt.arguments]
     try:
@@ -84,11 +84,11 @@ def read_arguments(prompt: ServerPrompt, text: str) -> Mapping[str, str]:
             given[match[1]] = match[2]
         else:
             plain.append(word)
-    left = [name for name in names if name not in given]
-    for index, name in enumerate(left):
+    unnamed = [name for name in names if name not in given]
+    for index, name in enumerate(unnamed):
         if not plain:
             break
-        is_last = index == len(left) - 1
+        is_last = index == len(unnamed) - 1
         given[name] = " ".join(plain) if is_last else plain.pop(0)
         plain = [] if is_last else plain
     missing = [one.name for one in prompt.arguments if one.required and one.name not in given]

@@ -1,4 +1,4 @@
-"""The files that a session's tools used: what became of them, and how their changes are undone."""
+"""The files that a session's tools used: their states, and the undo of their changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rolling_chat.tools import ToolContext
 
 
 class SessionFiles:
-    """The files of one session. Everything here raises ChatError where the store or a file fails."""
+    """The files of one session. All methods raise ChatError if the store or a file fails."""
 
     def __init__(self, runtime: Runtime, session_id: str) -> None:
         self._runtime = runtime
@@ -22,28 +22,28 @@ class SessionFiles:
 
     @property
     def has_kept(self) -> bool:
-        """Whether there is any change of files that could be undone."""
+        """Whether any file change could be undone."""
         with in_words():
             return self._runtime.store.kept_files.has_any()
 
     @property
     def kept_bytes(self) -> tuple[int, int]:
-        """The bytes kept of all sessions to undo changes of files, and the most that are kept."""
+        """The bytes kept to undo file changes of all sessions, and the limit for them."""
         with in_words():
             return self._runtime.store.kept_files.size(), MAX_KEPT_BYTES
 
     def move(self, here: str, there: str) -> FileMove:
-        """Return what a move between two messages means for files; call it from a thread."""
+        """Return the file changes for a move between two messages; call it from a thread."""
         with in_words():
             return self._undo.move(here, there)
 
     def make(self, move: FileMove) -> None:
-        """Change files back, or forth again; call it from a thread."""
+        """Undo or redo file changes; call it from a thread."""
         with in_words():
             self._undo.make(move)
 
     def diff(self, here: str) -> str:
-        """Return what the tools changed up to a message, beside what is on disk; call it from a thread."""
+        """Return a diff of what the tools changed up to a message; call it from a thread."""
         with in_words():
             return self._undo.diff(here)
 

@@ -1,4 +1,4 @@
-"""The files of one session that the user mentions: found, shown with their price, read when they are sent."""
+"""Find, preview and attach the files that the user mentions in one session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rolling_chat.tools.mcp.server import McpServer
 
 
 class SessionMentions:
-    """Finds and reads the files that the user mentions in one session; `listener` is asked about some."""
+    """Finds and reads the files that the user mentions in one session, asking `listener` about some."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class SessionMentions:
 
     @property
     def attaching(self) -> Attaching:
-        """The reader of the files that a message mentions, for a message that is sent now."""
+        """The reader of mentioned files for a message that is being sent."""
         setup = self._state.setup
         return Attaching(
             self._files,
@@ -94,7 +94,7 @@ class SessionMentions:
     async def outgoing(
         self, text: str, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
     ) -> Outgoing:
-        """Return what to send for typed text, for what the user's commands add and for what came along.
+        """Return the message to send: typed text, texts `inserted` by commands, and texts `given` with it.
 
         Raises ChatError.
         """
@@ -109,7 +109,7 @@ class SessionMentions:
         return outgoing
 
     async def keep_picture(self, data: bytes) -> str:
-        """Keep a picture from the clipboard as a private file, and return the name by which it is mentioned.
+        """Save a picture from the clipboard as a private file; return the name to mention it by.
 
         Raises ChatError.
         """

@@ -1,4 +1,4 @@
-"""What one session has in the store while it is open: claimed or followed, read, repaired, released."""
+"""The stored state of one open session: claimed or followed, read, repaired and released."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ log = logging.getLogger("rolling_chat.agent.session_state")
 class SessionState:
     """The stored state of one open session: its row, its branch, its counts, its plan and its pins.
 
-    `info` is the session as lists show it, `usage` what its requests came to, `notices` lines to
-    show when it is opened. One that another process has open is followed: `holder` says who has
-    it, and nothing of it is written. Raises StoreError where it cannot be claimed or read.
+    `info` is the session as lists show it, `usage` the usage of its requests, and `notices` lines to show
+    when it is opened. A session that another process has open is followed: `holder` describes that process,
+    and nothing is written. Raises StoreError if it cannot be claimed or read.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SessionState:
 
     @property
     def sizes(self) -> SizeEstimates:
-        """The estimator of what drafts and replies add to this session's requests."""
+        """Estimates what drafts and replies add to this session's requests."""
         setup, choice = self.setup, self._runtime.settings.context.token_estimator
         estimator = estimator_for(setup.model, choice, setup.measurements.calibration, self.counts.memo)
         return SizeEstimates(setup.model, estimator, setup.takes_pictures)
@@ -93,7 +93,7 @@ class SessionState:
         return f"open in another terminal (process {self._owner.pid} since {since:%H:%M})"
 
     def make_ours(self) -> None:
-        """Make sure that this process may write the session. Raises ChatError if another has it open."""
+        """Make sure that this process may write to the session. Raises ChatError if another has it open."""
         if self._owner is not None:
             self.refresh()
         if self._owner is not None:
@@ -108,9 +108,9 @@ class SessionState:
             raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
 
     def refresh(self) -> bool:
-        """Read what another process wrote to the session that it has open; return whether there was anything.
+        """Read what another process has written to the session; return whether anything has changed.
 
-        Once the other has let go of the session, or died, it is ours.
+        Once that process has released the session, or died, this one takes it over.
         """
         if self._owner is None or not self._runtime.store.has_news(self.info.id):
             return False
@@ -142,9 +142,9 @@ class SessionState:
         self.update(effort=effort)
 
     def _adopt_changes(self) -> bool:
-        """Adopt the model and switches that another process set; return whether there were any.
+        """Adopt the model, address and switches that another process set; return whether any changed.
 
-        What is said there is meant for the server that it is said to, and for no other.
+        Its messages were meant for that server and must not be sent to another one.
         """
         planner, before = self.planner, self._opened
         info = self._runtime.store.session(self.info.id)
@@ -160,7 +160,7 @@ class SessionState:
         return moved or switched
 
     def _keep_choices(self) -> None:
-        """Store this process's model and switches, once the session is its own."""
+        """Store this process's model and switches, after it has taken over the session."""
         setup, info = self.setup, self._opened
         if (info.model, info.api_base, info.rolling) != (setup.model, setup.address, setup.rolling):
             self.update(model=setup.model, api_base=setup.address, rolling=setup.rolling)
@@ -168,7 +168,7 @@ class SessionState:
     def repair(self) -> bool:
         """Seal the reply and answer the calls that a dead process or a failed store left open.
 
-        Returns whether there was anything.
+        Return whether there were any.
         """
         text = "[cancelled: the program ended before this was done]"
         settled = self.conversation.settle_reply(Ending.FAILED) is not None
@@ -237,5 +237,5 @@ class SessionState:
 
 
 def _known_effort(stored: str | None) -> Effort | None:
-    """Return a stored effort if this version has such a one; None for that of the settings."""
+    """Return a stored effort if this version knows it; None for that of the settings."""
     return next((one for one in EFFORTS if one == stored), None)

@@ -1,4 +1,4 @@
-"""The user's own status line: a command that is told of the session and writes one line."""
+"""Run the user's own status command, which gets facts about the session and prints one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_OUTPUT = 10_000  # bytes
 async def run_status_command(runtime: Runtime, facts: JsonObject) -> str:
     """Run the command of `screen.status_command` with the facts as JSON on its input; return its first line.
 
-    The command comes from the user's own settings, and gets no secrets. A failure is a line, too.
+    The command comes from the user's own settings and gets no secrets. A failure is reported as a line.
     """
     context = ToolContext(
         Path(runtime.folder), without_secrets(runtime.environ, runtime.settings.agent.environment)

@@ -1,4 +1,4 @@
-"""What is kept beside the result of a task: its figures and its conversation in short, from the store."""
+"""The figures and the shortened conversation that are stored with the result of a task."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.task_record import TASK, TaskRecord, conversation_text
 from rolling_chat.text import normalize_text
 
-_MAX_SHOWN = 60_000  # characters of the conversation: the newest
+_MAX_SHOWN = 60_000  # characters of the end of the conversation
 
 
 def task_extras(store: SessionStore, asked_by: AskedBy, text: str, ending: Ending) -> dict[str, Json]:
-    """Return the extras of a task's result, which is `text`; none for a task that never began.
+    """Return the extras of a task's result, which is `text`; none if the task never began.
 
-    They are read from the store, so that also a task whose process was killed keeps its conversation.
+    They are read from the store, so that the conversation is also kept if the task's process was killed.
     """
     info = store.task(asked_by)
     if info is None:
         return {}
     conversation = conversation_text(store.branch(info.id))
-    if ending is not Ending.COMPLETE:  # else it is the last thing that was said
+    if ending is not Ending.COMPLETE:  # otherwise the conversation already ends with it
         conversation = f"{conversation}\n{text}"
     if len(conversation) > _MAX_SHOWN:
         conversation = f"… (what was before: /resume {info.short})\n{conversation[-_MAX_SHOWN:]}"

@@ -1,4 +1,4 @@
-"""The to-do list of a branch: what its newest call says, and nothing once that is done and over."""
+"""The to-do list of a branch, from its newest call; none once it is done and a new turn has begun."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rolling_chat.todo_list import TodoList, list_of
 
 
 class TodoTracker:
-    """Finds the list in the part of a conversation that was read, looking at new messages only."""
+    """Finds the list in the part of a conversation that was read, checking only new messages."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -18,20 +18,20 @@ class TodoTracker:
         self._last: Message | None = None
         self._version = -1
         self._list: TodoList | None = None
-        self._has_call = self._has_request = False  # of a list, of the user, in what was seen
+        self._has_call = self._has_request = False  # in the messages seen: a call with a list, a user message
 
     @property
     def current(self) -> TodoList | None:
-        """The list as it is now; None where there is none, and where a new turn followed its end."""
+        """The current list; None if there is none, or if a new turn began after it was done."""
         messages = self._conversation.recent
         if (self._version, self._seen) != (self._conversation.version, len(messages)):
-            self._look(messages)
+            self._update(messages)
             self._version, self._seen = self._conversation.version, len(messages)
             self._last = messages[-1] if messages else None
         return self._list
 
-    def _look(self, messages: Sequence[Message]) -> None:
-        """Find the list, in new messages only where those that were seen are still the same."""
+    def _update(self, messages: Sequence[Message]) -> None:
+        """Find the list; only in new messages if those that were seen are still the same."""
         seen, new = self._seen, messages
         if len(messages) >= seen > 0 and messages[seen - 1] is self._last:
             new = messages[seen:]

@@ -1,4 +1,4 @@
-"""What a slash command is, and what the screen lends to one."""
+"""Slash commands, and the operations on chat and screen that they may use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table; figures are right-aligned. A `spare` last one is for where there is room."""
+    """One column of a table; figures are right-aligned. A `spare` last column is shown if there is room."""
 
     title: str
     right: bool = False
@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The next request as lines and tables, the last with a row per message, and each row's message index."""
+    """The next request as lines and tables, of which the last has a row per message; `indexes` are theirs."""
 
     lead: tuple[str, ...]
     tables: tuple[Table, ...]
@@ -62,7 +62,7 @@ class Browsed:
 
 
 class SessionShelf(Protocol):
-    """The saved sessions as the list of sessions uses them; what changes one returns what went wrong."""
+    """The saved sessions for the list of sessions; methods that change one return an error line or ""."""
 
     def choices(self) -> Sequence[Choice]:
         """Return an entry for each session."""
@@ -91,7 +91,7 @@ class CommandContext(Protocol):
 
     @property
     def report(self) -> PromptReport:
-        """The report of the next request, draft and streamed reply included, as the gauge shows it."""
+        """The report of the next request as the gauge shows it, including draft and streamed reply."""
         ...
 
     @property
@@ -120,15 +120,15 @@ class CommandContext(Protocol):
         ...
 
     def show_text(self, title: str, text: str) -> None:
-        """Show a text of any length, whole, on a screen of its own."""
+        """Show a text of any length on a screen of its own."""
         ...
 
     async def confirm(
         self, title: str, question: str, text: str, answer: str, other: str = ""
     ) -> bool | None:
-        """Show a text to accept or reject, `answer` naming the former; return whether it was accepted.
+        """Show a text to accept (labeled `answer`) or reject; return whether it was accepted.
 
-        None: neither, but what `other` names.
+        Return None if the user chose `other`.
         """
         ...
 
@@ -149,11 +149,11 @@ class CommandContext(Protocol):
         ...
 
     def insert_output(self, text: str) -> None:
-        """Insert what a command wrote into the prompt box, as one word with its price."""
+        """Insert the output of a command into the prompt box, as one word with its tokens."""
         ...
 
     async def paste_picture(self) -> None:
-        """Put a mention of the clipboard's picture into the prompt box, or say why there is none."""
+        """Insert a mention of the clipboard's picture into the prompt box, or report why there is none."""
         ...
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
@@ -165,7 +165,7 @@ class CommandContext(Protocol):
         ...
 
     def reload(self) -> None:
-        """Show the conversation anew, after the session was changed for another."""
+        """Show the conversation again after the session was replaced."""
         ...
 
     def refresh_title(self) -> None:
@@ -173,9 +173,9 @@ class CommandContext(Protocol):
         ...
 
     def offer_draft(self, text: str) -> bool | None:
-        """Put `text` in the prompt box if that is blank; return whether it was.
+        """Insert `text` into the prompt box if that is blank; return whether it was.
 
-        None: there is no prompt box here, and the text is shown.
+        Return None if there is no prompt box, so that the text is shown instead.
         """
         ...
 
@@ -188,22 +188,19 @@ class CommandContext(Protocol):
         ...
 
     async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
-        """Send a message as if the user had typed it, and wait for the end of the turn.
-
-        What is `inserted` goes below it.
-        """
+        """Send a message as if the user had typed it, followed by what is `inserted`; await the turn."""
         ...
 
     async def edit_file(self, path: Path) -> bool:
-        """Open a file in the user's editor; return False, having told the user, if that cannot be done."""
+        """Open a file in the user's editor; return False, after telling the user, if that fails."""
         ...
 
     async def carry_on(self) -> None:
-        """Let the model answer what the conversation ends with."""
+        """Have the model answer the last message of the conversation."""
         ...
 
     def refresh_report(self) -> None:
-        """Redraw the gauge, after a change of the next request."""
+        """Redraw the gauge after a change of the next request."""
         ...
 
     def set_theme(self, name: str) -> None:
@@ -211,7 +208,7 @@ class CommandContext(Protocol):
         ...
 
     def copy(self, text: str) -> bool:
-        """Copy `text` to the terminal's clipboard; return False, having told the user, if that failed."""
+        """Copy `text` to the terminal's clipboard; return False, after telling the user, if that fails."""
         ...
 
     def open_address(self, address: str) -> None:
@@ -229,11 +226,11 @@ Choices: TypeAlias = Callable[[CommandContext, str], Sequence[Choice]]
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The choices for the words that follow a command's name.
+    """The choices for the words after a command's name.
 
-    `choices` gets the words that stand already ("set") and gives what may come next, nothing where
-    anything may; it is asked once for a command line, not at every key. `closed` says that nothing
-    else is taken, so that the first letters of a choice are as good as all of it.
+    `choices` gets the words typed so far ("set") and returns what may come next, or nothing if anything may.
+    It is called once per command line, not for every key. `closed`: nothing else is accepted, so that the
+    first letters of a choice are enough.
     """
 
     choices: Choices
@@ -249,9 +246,9 @@ def first_word(choices: Callable[[CommandContext], Sequence[Choice]], *, closed:
 class Command:
     """One slash command.
 
-    `usage` is what follows the name ("[on|off|status]"), `summary` one line for help and
-    completion. `while_busy` says that it may run while the model works. `run` gets the context
-    and the argument, already stripped. `arguments` are what completion offers after the name.
+    `usage` describes its arguments ("[on|off|status]"), and `summary` is one line for help and completion.
+    `while_busy`: it may run while the model works. `run` gets the context and the stripped argument.
+    `arguments` are what completion offers after the name.
     """
 
     name: str

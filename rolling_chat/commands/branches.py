@@ -1,4 +1,4 @@
-"""/branches: the branches of this session that were left; choosing one goes there."""
+"""/branches: list the branches that the head was moved away from, and go to one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
-    """Return one entry per branch: the first user message there; then its size and age. `now` in seconds."""
+    """Return one entry per branch: its first user message, size and age. `now` is in seconds."""
     return [
         Choice(
             branch.head,

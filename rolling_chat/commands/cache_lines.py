@@ -1,14 +1,14 @@
-"""The words for the provider's prompt cache: how long it lives, and what it costs once it is cold."""
+"""Texts about the provider's prompt cache: how long it lives, and what a request costs without it."""
 
 from __future__ import annotations
 
 from rolling_chat import figures
 
-_LEAST_WORTH = 1_000  # tokens: what a shorter prompt costs anew is not worth a line
+_MIN_TOKENS = 1_000  # the cost of a shorter prompt is not worth a line
 
 
 def cache_word(seconds_left: float | None) -> str:
-    """Return `cache 4m`, the time until the cache dies, or `cache cold`; empty where that is not known."""
+    """Return `cache 4m`, the time until the cache expires, or `cache cold`; empty if unknown."""
     if seconds_left is None:
         return ""
     if seconds_left <= 0:
@@ -20,11 +20,11 @@ def cache_word(seconds_left: float | None) -> str:
 
 
 def cold_cache_lines(tokens: int, price: float | None) -> tuple[str, ...]:
-    """Return texts, longest first, on what a request costs with nothing in the cache.
+    """Return texts, longest first, about the cost of a request with nothing in the cache.
 
-    `price` is in US dollars, None if unknown. None for a prompt too short to matter.
+    `price` is in US dollars, None if unknown. There are none for a prompt too short to matter.
     """
-    if tokens < _LEAST_WORTH:
+    if tokens < _MIN_TOKENS:
         return ()
     about = f", about {figures.dollars(price)}" if price else ""
     size = f"cache cold: {figures.tokens(tokens)} tokens"

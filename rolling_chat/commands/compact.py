@@ -1,4 +1,4 @@
-"""/compact: summarize older messages now, after a preview; and undo that."""
+"""/compact: summarize older messages now, with a preview; undo returns to the previous summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.text import one_line
 if TYPE_CHECKING:
     from rolling_chat.agent import Proposal
 
-_NAMED = 6  # names that the question has of what is left out
+_MAX_NAMED = 6  # left-out names in the question
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -35,7 +35,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 async def _agreed(context: CommandContext, proposal: Proposal) -> bool:
-    """Ask whether to take the summary, and do so; return False where a line is to be put in first."""
+    """Ask whether to use the summary, and do so; return False if the user wants to add a line first."""
     other = "what it leaves out" if proposal.left_out else ""
     title, text = "A summary to take or leave", proposal.summary.text
     is_taken = await context.confirm(title, _question(proposal), text, "take it", other)
@@ -67,8 +67,8 @@ def _question(proposal: Proposal) -> str:
         parts.append(f"{refused_line(proposal.refused)}.")
     names = [one_line(name, 40) for line in proposal.left_out for name in line.names]
     if names:
-        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-        parts.append(f"It does not mention {', '.join(names[:_NAMED])}{more}.")
+        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+        parts.append(f"It does not mention {', '.join(names[:_MAX_NAMED])}{more}.")
     return " ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What a command line may become: the commands themselves, then what may follow each of them."""
+"""Complete command lines: names of commands, then their arguments."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rolling_chat.commands.registry import complete, custom_commands, find_comma
 
 _log = logging.getLogger("rolling_chat.commands")
 
-_MAX_OFFERED = 200  # offered; more are narrowed by typing
+_MAX_OFFERED = 200  # choices; typing narrows longer lists
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """Completions of a command line; each `value` is the whole line.
 
-    `runs` says that Enter takes the first of them, though nobody has moved to it: what is typed is
-    the beginning of something, and nothing by itself.
+    `runs`: Enter accepts the first of them even if the user has not selected it, because the typed text is
+    only the beginning of something.
     """
 
     choices: tuple[Choice, ...] = ()
@@ -35,7 +35,7 @@ class Completer:
         self._lists: dict[tuple[str, str], Sequence[Choice]] = {}
 
     def offer(self, text: str) -> Offer:
-        """Return the completions of `text`; none if it is no command line, or is complete."""
+        """Return the completions of `text`; none if it is not a command line or is complete."""
         if not text.startswith("/") or "\n" in text:
             self._lists.clear()
             return Offer()
@@ -66,17 +66,17 @@ class Completer:
 
 
 def narrowed(choices: Sequence[Choice], typed: str) -> list[Choice]:
-    """Return the choices that `typed` may mean: equal ones, then by prefix, content or spelling."""
+    """Return the choices that match `typed`: equal ones, then by prefix, content or spelling."""
     wanted = typed.lower()
     if not wanted:
         return list(choices)
     ranked = ((_rank(choice, wanted), choice) for choice in choices)
-    met = sorted((pair for pair in ranked if pair[0] is not None), key=lambda pair: pair[0] or 0)
-    plain = [choice for rank, choice in met if rank != _SPELT]
-    return plain or [choice for _, choice in met]
+    matching = sorted((pair for pair in ranked if pair[0] is not None), key=lambda pair: pair[0] or 0)
+    plain = [choice for rank, choice in matching if rank != _BY_SPELLING]
+    return plain or [choice for _, choice in matching]
 
 
-_SPELT = 4
+_BY_SPELLING = 4
 
 
 def _rank(choice: Choice, wanted: str) -> int | None:
@@ -90,7 +90,7 @@ def _rank(choice: Choice, wanted: str) -> int | None:
     if wanted in choice.note.lower():
         return 3
     letters = iter(value)
-    return _SPELT if all(letter in letters for letter in wanted) else None
+    return _BY_SPELLING if all(letter in letters for letter in wanted) else None
 
 
 def _commands(found: Sequence[Command], text: str) -> Offer:

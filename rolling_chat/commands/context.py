@@ -1,4 +1,4 @@
-"""/context: the report of the next request, by category and by message."""
+"""/context: show the report of the next request, by category and by message."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PREVIEW_CHARS = 60
 _NAMES_SETTING = "/rolling-context set omitted_names"
 _MAX_NAME = 40
 _MIN_BAND = 0.005  # a narrower band rounds to nothing
-_MAX_BAND = 99  # percent: beyond it the figure says only that little is known
-_MAX_TURNS = 50  # more than these are not counted down: so many turns are not foreseen
+_MAX_BAND = 99  # percent; a larger figure would only say that little is known
+_MAX_TURNS = 50  # more turns cannot be predicted, so they are not counted down
 
 
 def category_table(
@@ -33,10 +33,10 @@ def category_table(
 ) -> Table:
     """Return a table that divides the window of one request by category, with hints to shrink each.
 
-    `instructions` are the files in the system prompt, `skills` those that it names, with their tokens: each
-    has a row of its own, as have the tools of MCP `servers`, given by name, number and tokens.
+    `instructions` are the files in the system prompt and `skills` those that it lists, with their tokens;
+    each has a row of its own, as do the tools of MCP `servers`, given by name, number and tokens.
     """
-    told = [("notes", report.notes, "/notes"), ("names of what left", report.names, _NAMES_SETTING)]
+    notices = [("notes", report.notes, "/notes"), ("names of what left", report.names, _NAMES_SETTING)]
     own = report.system - report.notes - report.names
     rest = max(0, own - sum(size for _, size in (*instructions, *skills)))
     files = [(one_line(exact(name), _MAX_NAME), size, "/memory") for name, size in instructions]
@@ -44,7 +44,7 @@ def category_table(
         ("system prompt", rest, ""),
         *files,
         *((one_line(f"skill {name}", _MAX_NAME), size, "/skills") for name, size in skills),
-        *(row for row in told if row[1]),
+        *(row for row in notices if row[1]),
         ("tools", max(0, report.tools - sum(size for *_, size in servers)), "agent.tools in the settings"),
         *(
             (one_line(f"{name} (MCP, {figures.plural(count, 'tool')})", _MAX_NAME), size, f"/mcp off {name}")
@@ -72,13 +72,13 @@ def category_table(
     )
 
 
-def message_table(rows: Sequence[Row], messages: Sequence[Message], held: PinScope | None = None) -> Table:
+def message_table(rows: Sequence[Row], messages: Sequence[Message], pins: PinScope | None = None) -> Table:
     """Return a table of the branch's messages, newest first, with tokens, fate, reason and pin marks."""
     last = len(rows) - 1
 
     def drawn(at: int) -> tuple[str, ...]:
         row = rows[last - at]
-        return _row(row, _message_of(row, messages), mark_of(row.id, held))
+        return _row(row, _message_of(row, messages), mark_of(row.id, pins))
 
     return Table(
         (
@@ -93,7 +93,7 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message], held: PinSco
 
 
 def _message_of(row: Row, messages: Sequence[Message]) -> Message | None:
-    """The message of a row: the branch's own begin at index 1."""
+    """Return the message of a row; the branch's messages begin at index 1."""
     message = messages[row.index - 1] if 0 < row.index <= len(messages) else None
     return message if message is not None and message.id == row.id else None
 
@@ -124,7 +124,7 @@ def _fate(row: Row) -> str:
 def preview(message: Message) -> str:
     """Return the beginning of a message on one line."""
     text = " ".join(message.prose[: 4 * _PREVIEW_CHARS].split())
-    if message.note:  # it is a part of what is counted
+    if message.note:  # it is included in the count
         text = f"{text[: _PREVIEW_CHARS // 2]} {message.note}"
     calls = ", ".join(f"{call.name}(…)" for call in message.tool_calls)
     if message.writes_calls:
@@ -143,21 +143,21 @@ def sign_of(report: PromptReport) -> str:
 
 
 def band_of(report: PromptReport) -> str:
-    """Return the error band of a report's total, such as ` ±2%`; empty for one that rounds to nothing."""
+    """Return the error band of a report's total, such as ` ±2%`; empty if it rounds to nothing."""
     if report.band < _MIN_BAND:
         return ""
     return f" ±{min(100 * report.band, _MAX_BAND):.0f}%"
 
 
 def left_out(report: PromptReport) -> int:
-    """Return how many messages are not sent: summarized, omitted or excluded."""
+    """Return the number of messages that are not sent: summarized, omitted or excluded."""
     return report.count(Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED)
 
 
 def turns_left(report: PromptReport) -> str:
     """Return `≈ 23 turns left`: until the next trim or, with rolling off, the refusal.
 
-    Empty if unknown, or so many that it makes no difference.
+    It is empty if unknown, or if there are too many to matter.
     """
     left = report.turns_left
     if left is None or left >= _MAX_TURNS or not report.within_budget:
@@ -180,19 +180,19 @@ def lead(report: PromptReport, cost: float | None = None) -> list[str]:
         )
     if not report.within_budget:
         lines.append("it does not fit the window and would not be sent")
-    gone = left_out(report)
-    if gone:
-        lines.append(f"{figures.plural(gone, 'message')} left out")
+    count = left_out(report)
+    if count:
+        lines.append(f"{figures.plural(count, 'message')} left out")
     if figures.cost(cost):
         lines.append(f"the session has cost {figures.cost(cost)}")
     return lines
 
 
 def inspection(context: CommandContext) -> Inspection:
-    """Return the lines and tables of the current next request."""
+    """Return the lines and tables for the next request."""
     chat, report = context.chat, context.report
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
-    indexes = range(len(report.rows) - 1, -1, -1)  # a row's index is that of its message
+    indexes = range(len(report.rows) - 1, -1, -1)  # rows have the same indices as their messages
     lines = lead(report, chat.usage.cost)
     session = chat.session
     categories = category_table(

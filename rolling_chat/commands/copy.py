@@ -1,4 +1,4 @@
-"""/copy: put an answer, a code block, a message or the whole conversation on the clipboard."""
+"""/copy: copy an answer, a code block, a message or the whole conversation to the clipboard."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _answer(context: CommandContext, _argument: str) -> None:
 
 
 async def _code(context: CommandContext, argument: str) -> None:
-    """The last code block of the newest answer that has one, or the one of that number, from its top."""
+    """Copy the last code block of the newest answer that has one, or the one with the given number."""
     if argument and not argument.isdecimal():
         context.say(f"/copy code takes the number of a code block, not {argument!r}.", warning=True)
         return
@@ -89,7 +89,7 @@ def _copy(context: CommandContext, what: str, text: str) -> None:
 
 
 def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """The answers with text in them and their indexes, the newest first."""
+    """Yield the answers that have text, with their indices, newest first."""
     for index in range(len(messages), 0, -1):
         message = messages[index - 1]
         if message.role == "assistant" and message.text.strip():
@@ -97,18 +97,18 @@ def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
 
 
 def code_blocks(text: str) -> list[str]:
-    """Return the code blocks of a Markdown text as in the source: tabs kept, no final newline."""
+    """Return the code blocks of a Markdown text as in the source, without their final newlines."""
     return [code for code, _ in _code_blocks(text)]
 
 
 def code_block_at(text: str, line: int) -> str | None:
-    """Return the code block that contains a line of a Markdown text, counted from 0; None for none."""
+    """Return the code block that contains a line of a Markdown text, counted from 0; None if none does."""
     return next((code for code, lines in _code_blocks(text) if line in lines), None)
 
 
 def _code_blocks(text: str) -> list[tuple[str, range]]:
-    """The code blocks, and their lines, the fences among them."""
-    from markdown_it import MarkdownIt  # noqa: PLC0415  # not before the first paint
+    """Return the code blocks with their lines, including the fences."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415  # not needed before the first paint
 
     tokens = MarkdownIt("commonmark").parse(text)
     return [

@@ -1,4 +1,4 @@
-"""/cost: what this session has used and cost."""
+"""/cost: show the usage and the cost of this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slash commands that users and projects add: command files, and skills by their names."""
+"""Slash commands that users and projects add: command files, and skills by their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_SUMMARY = 100  # characters
 
 
 def added_commands(chat: Chat, taken: Collection[str]) -> tuple[Command, ...]:
-    """Return the commands that users and projects add, then the skills; none has a name that is `taken`."""
+    """Return the commands that users and projects add, then the skills, without names that are `taken`."""
     extensions = chat.session.extensions
     found: dict[str, Command] = {}
     for one in extensions.commands:
@@ -41,7 +41,7 @@ def added_commands(chat: Chat, taken: Collection[str]) -> tuple[Command, ...]:
 
 
 def shadowed_lines(chat: Chat, taken: Collection[str]) -> list[str]:
-    """Return lines about commands and skills whose names are those of the program's own commands."""
+    """Return lines about commands and skills with the names of built-in commands."""
     extensions = chat.session.extensions
     own = "is a command of Rolling Chat"
     lines = [
@@ -86,7 +86,7 @@ async def _run_command(context: CommandContext, argument: str, *, command: Custo
 
 
 async def _send_to(context: CommandContext, model: str, line: str, inserted: Sequence[Insertion]) -> None:
-    """Send a message to another model, and go back to the session's own once the turn is over."""
+    """Send a message to another model, and return to the session's own after the turn."""
     session = context.chat.session
     before = session.chosen
     if model == before.model:

@@ -1,4 +1,4 @@
-"""/diff: what the tools of this session changed in files, as one diff."""
+"""/diff: show the file changes of this session's tools as one diff."""
 
 from __future__ import annotations
 

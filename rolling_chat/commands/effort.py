@@ -1,4 +1,4 @@
-"""/effort: how much the model may think before it answers."""
+"""/effort: set how much the model may think before it answers."""
 
 from __future__ import annotations
 

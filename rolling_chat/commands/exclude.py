@@ -14,7 +14,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 async def _pick(context: CommandContext) -> str | None:
-    """Let the user choose among the messages that are sent, the newest first."""
+    """Let the user choose one of the messages that are sent, newest first."""
     choices = message_choices(context)
     if not choices:
         context.say("There is nothing to exclude on this branch.")

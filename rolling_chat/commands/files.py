@@ -1,4 +1,4 @@
-"""/files: what the agent read and wrote in this session, and what has changed since."""
+"""/files: list the files that the agent read and wrote in this session, and whether they have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def file_table(files: Sequence[FileState], folder: str, now: float) -> Table:
-    """Return a table with one row per file; paths in `folder` are relative to it. `now` in seconds."""
+    """Return a table with one row per file; paths in `folder` are relative to it. `now` is in seconds."""
     return Table(
         (Column("when"), Column("what"), Column("times", right=True), Column("on disk"), Column("file")),
         tuple(

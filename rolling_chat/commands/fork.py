@@ -1,4 +1,4 @@
-"""/fork: go on in a copy of this session."""
+"""/fork: continue in a copy of this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving to another message, with the files or without: what all commands share that go back or forth."""
+"""Move to another message, optionally with the files; shared by all commands that undo or redo."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 Choosing: TypeAlias = Literal["both", "conversation", "files"]
 
-_MAX_NAMED = 3  # files in the note of a choice, and lines about files that are left
+_MAX_NAMED = 3  # files in the note of a choice, and lines about files that are not changed
 _COMMANDS = "what commands changed stays"
 
 
 async def go_back(context: CommandContext, title: str, head: str, go: Callable[[], object]) -> bool:
-    """Move the conversation to `head` by `go`, the files that tools changed, or both, as the user chooses.
+    """Move the conversation to `head` with `go`, undo the tools' file changes, or both, as the user chooses.
 
-    Shows the conversation anew, and returns whether it moved.
+    Show the conversation again, and return whether it moved.
     """
     session = context.chat.session
     move = None
@@ -47,7 +47,7 @@ async def go_back(context: CommandContext, title: str, head: str, go: Callable[[
 
 
 async def _choose(context: CommandContext, title: str, move: FileMove | None) -> Choosing | None:
-    """Ask what moves; None if the user cancels. Asks nothing where no file would change."""
+    """Ask what to move, unless no file would change; return None if the user cancels."""
     if move is None or not move.changes:
         return "conversation"
     names = [change.path.name for change in move.changes]
@@ -64,7 +64,7 @@ async def _choose(context: CommandContext, title: str, move: FileMove | None) ->
 
 
 async def _move_files(context: CommandContext, move: FileMove) -> list[str]:
-    """Change the files; return lines that report it, none if nothing was changed."""
+    """Change the files; return lines that report it, or none if nothing was changed."""
     session = context.chat.session
     session.gate.require_idle()
     try:

@@ -1,4 +1,4 @@
-"""/help: keys and commands."""
+"""/help: show the keys and the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/hooks: list the hooks of this session, and what is wrong with others."""
+"""/hooks: list the hooks of this session, and why others are ignored."""
 
 from __future__ import annotations
 

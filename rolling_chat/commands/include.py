@@ -1,4 +1,4 @@
-"""/include: send again what was excluded."""
+"""/include: send excluded messages again."""
 
 from __future__ import annotations
 

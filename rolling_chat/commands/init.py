@@ -41,7 +41,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
 
 
 async def _was_written(context: CommandContext) -> bool:
-    """Return whether this session wrote the file, which the user approved, and it is still the same."""
+    """Return whether this session wrote the file, with the user's approval, and it has not changed since."""
     path = str(context.chat.folder_instructions)
     files = await context.chat.session.files.states()
     return any(

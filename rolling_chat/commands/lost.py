@@ -1,4 +1,4 @@
-"""/lost: what the messages that left the prompt mention, and the summary does not."""
+"""/lost: list what the messages dropped from the prompt mention and the summary does not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import LeftOutLine
     from rolling_chat.context.report import PromptReport
 
-_NAMES = 3  # of a line, before it
+_MAX_NAMES = 3  # shown before a line
 _MAX_CHARS = 240
 
 
@@ -48,7 +48,7 @@ async def pick_line(context: CommandContext, title: str, lines: Sequence[LeftOut
 
 
 def _names(line: LeftOutLine) -> str:
-    return ", ".join(one_line(name, 40) for name in line.names[:_NAMES])
+    return ", ".join(one_line(name, 40) for name in line.names[:_MAX_NAMES])
 
 
 def _nothing(report: PromptReport) -> str:

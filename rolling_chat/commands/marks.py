@@ -1,4 +1,4 @@
-"""How messages that are pinned or excluded are marked: by a sign and by words, never by color alone."""
+"""The marks of pinned and excluded messages: a sign and words, never color alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Mark(StrEnum):
-    """The user's mark on a message: pinned, kept because of a pin, or excluded; empty for none."""
+    """The user's mark on a message: pinned, kept because of a pin, or excluded; empty if there is none."""
 
     NONE = ""
     PINNED = "◆ pinned"

@@ -1,4 +1,4 @@
-"""/mcp: the MCP servers of the session with their tools; switch one on or off, or log in to it."""
+"""/mcp: list the MCP servers of the session with their tools; switch one on or off, or log in to it."""
 
 from __future__ import annotations
 

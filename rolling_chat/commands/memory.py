@@ -1,4 +1,4 @@
-"""/memory: the instruction files that the model reads, and those that it does not; opens one."""
+"""/memory: list the instruction files that the model reads, and those that it does not; open one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/mode: what asks for permission: commands and edits, commands alone, nothing; or nothing runs."""
+"""/mode: choose which calls need permission: commands and edits, only commands, or none; or none run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICIES: Mapping[Policy, str] = {
     "read-only": "nothing runs and no file is changed",
     "all": "everything runs without asking",
 }
-"""The policies, and what each means."""
+"""The policies and their meanings."""
 
 
 _NEXT: dict[Policy, Policy] = {
@@ -31,7 +31,7 @@ _NEXT: dict[Policy, Policy] = {
 
 
 def next_policy(policy: Policy) -> Policy:
-    """Return what the key makes of a policy; `all` is reached by its name alone."""
+    """Return the policy that the key switches to; `all` can only be chosen by name."""
     return _NEXT[policy]
 
 

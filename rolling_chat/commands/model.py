@@ -14,7 +14,7 @@ def _choices(context: CommandContext) -> list[Choice]:
 
 
 def _note(model: ListedModel) -> str:
-    """What the list says of a model: its window, its prices for a million tokens, what reaches it."""
+    """Return the note of a model in the list: its window, prices per million tokens, how it is reached."""
     window = figures.window(model.window) if model.window else "window unknown"
     into, out = per_million(model.prices.input), per_million(model.prices.output)
     price = "price unknown" if into is None or out is None else f"${into:.2f} in, ${out:.2f} out"
@@ -23,7 +23,7 @@ def _note(model: ListedModel) -> str:
 
 
 async def _to_pick(context: CommandContext) -> list[Choice]:
-    """With the active model, which may go by a name of its own: under the cursor, enter keeps it."""
+    """Return the models to choose from, including the active one, so that Enter keeps it."""
     listed = await asyncio.to_thread(context.chat.list_models)
     choices, model = [Choice(one.name, one.name, _note(one)) for one in listed], context.chat.session.model
     here = [] if any(choice.value == model for choice in choices) else [Choice(model, model)]

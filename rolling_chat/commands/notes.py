@@ -1,4 +1,4 @@
-"""/notes: what the model has noted, to be read, changed and removed."""
+"""/notes: read, change and remove the model's notes."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ async def _delete(context: CommandContext, name: str) -> None:
 
 
 async def _pick(context: CommandContext, doing: str) -> str:
-    """Let the user choose a note; return its name, empty for none."""
+    """Let the user choose a note; return its name, or an empty text."""
     notes = context.chat.session.notes
     listed = _listed(notes.notes)
     if not listed:
         context.say(_NONE)
         return ""
-    taken = notes.count(notes.notes)
-    title = f"Notes of the model: {taken:,} of {notes.max_tokens:,} tokens; choose one to {doing}"
+    size = notes.count(notes.notes)
+    title = f"Notes of the model: {size:,} of {notes.max_tokens:,} tokens; choose one to {doing}"
     return await context.pick(title, listed) or ""
 
 

@@ -1,4 +1,4 @@
-"""/permissions: list the permission rules, remove one of session or folder, or keep it in the settings."""
+"""/permissions: list the permission rules; add, remove or keep rules of the session or folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _list(context: CommandContext) -> None:
 
 
 async def _choose(context: CommandContext, title: str, text: str) -> PermissionRule | None:
-    """The session's or the folder's rule of that text, or the one that the user picks."""
+    """Return the session's or folder's rule with this text, or the one that the user picks."""
     permissions = context.chat.session.permissions
     rules = {rule.text: rule for rule in (*permissions.session, *permissions.folder)}
     if not rules:

@@ -1,4 +1,4 @@
-"""/pin: keep a turn, an iteration, an answer or a result in the prompt; alone it lists what is kept."""
+"""/pin: keep a turn, an iteration, an answer or a result in the prompt; without arguments, list the pins."""
 
 from __future__ import annotations
 

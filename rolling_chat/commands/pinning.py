@@ -1,4 +1,4 @@
-"""What the commands that pin and exclude share: the change, the line that says so, and a list."""
+"""Shared by the commands that pin and exclude: the change, its line, and lists of messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TITLE = {
     PinChange.UNPIN: "Let leave the prompt again",
     PinChange.INCLUDE: "Send again",
 }
-_COMES_TO = {
+_EFFECTS = {
     PinChange.PIN: "always in the prompt",
     PinChange.UNPIN: "free to leave the prompt",
     PinChange.EXCLUDE: "no longer sent",
@@ -39,7 +39,7 @@ def price_line(price: PinPrice) -> str:
     """Return the cost of a change: `r17 with its request and call: 1,240 tokens, always in the prompt`."""
     along = f" with {price.along}" if price.along else ""
     tokens = figures.plural(price.tokens, "token")
-    return f"{price.name}{along}: {tokens}, {_COMES_TO[price.change]}"
+    return f"{price.name}{along}: {tokens}, {_EFFECTS[price.change]}"
 
 
 def done_line(price: PinPrice) -> str:
@@ -58,7 +58,7 @@ def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
 
 
 def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
-    """Return one entry per pinned or excluded message: how it begins; then its cost."""
+    """Return one entry per pinned or excluded message: its beginning and its tokens."""
     return [
         Choice(f"r{entry.index}", f"r{entry.index} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
         for entry in entries
@@ -68,9 +68,11 @@ def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
 def message_choices(context: CommandContext) -> list[Choice]:
     """Return one entry per message that can be pinned or excluded, the newest first."""
     chat = context.chat
-    gone = chat.session.pins.scope.excluded
+    excluded = chat.session.pins.scope.excluded
     sent = [
-        (index, message) for index, message in enumerate(chat.session.messages, 1) if message.id not in gone
+        (index, message)
+        for index, message in enumerate(chat.session.messages, 1)
+        if message.id not in excluded
     ]
     return [
         Choice(f"r{index}", f"r{index} · {preview(message)}", speaker_of(message))

@@ -1,4 +1,4 @@
-"""/processes: list what commands run in the background and left running, show its output, and end it."""
+"""/processes: list background commands and processes left running, show their output, and end them."""
 
 from __future__ import annotations
 

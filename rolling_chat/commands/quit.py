@@ -1,4 +1,4 @@
-"""/quit: leave the program."""
+"""/quit: quit the program."""
 
 from __future__ import annotations
 

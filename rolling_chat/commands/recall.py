@@ -1,4 +1,4 @@
-"""/recall: open a message of this session whole, whatever became of it in the prompt."""
+"""/recall: show a whole message of this session, even if it is not in the prompt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 async def _pick(context: CommandContext, branch: Sequence[Message], words: str) -> int | None:
-    """Let the user choose among the messages that hold `words`."""
+    """Let the user choose one of the messages that contain `words`."""
     everywhere = range(1, len(branch) + 1)
     found = await asyncio.to_thread(search_branch, branch, words, everywhere, _MAX_FOUND)
     if not found:

@@ -1,4 +1,4 @@
-"""/redo: take back an undo, a rewind or a change of branch."""
+"""/redo: reverse an undo, a rewind or a change of branch."""
 
 from __future__ import annotations
 

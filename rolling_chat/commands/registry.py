@@ -1,4 +1,4 @@
-"""All slash commands in the order in which help shows them; parsing, completion and running."""
+"""All slash commands in the order of the help; parse, complete and run them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _COMMANDS: tuple[Command, ...] = (
 )
 
 _NAMES = frozenset(command.name for command in _COMMANDS)
-_ENOUGH_TO_LOOK_INSIDE = 3  # characters; fewer are in every second name
+_MIN_INSIDE = 3  # characters to search within names; fewer are in every second name
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +127,27 @@ def all_commands() -> tuple[Command, ...]:
 
 
 def custom_commands(chat: Chat) -> tuple[Command, ...]:
-    """Return the commands that users, projects and MCP servers add to these; none has the name of one."""
+    """Return the commands that users, projects and MCP servers add, without those whose names are taken."""
     added = added_commands(chat, _NAMES)
     return (*added, *prompt_commands(chat, _NAMES | {command.name for command in added}))
 
 
 def custom_lines(chat: Chat) -> list[str]:
-    """Return lines about added commands that cannot be called because one of these has their name."""
+    """Return lines about added commands that cannot be called because a built-in one has the same name."""
     return shadowed_lines(chat, _NAMES)
 
 
 def find_command(name: str, custom: Sequence[Command] = ()) -> Command | None:
-    """Return the command with that name, given without its slash; `custom` are those that users add."""
+    """Return the command with this name, given without slash; `custom` are the added ones."""
     return next((command for command in (*_COMMANDS, *custom) if command.name == name), None)
 
 
 def parse(text: str) -> ParsedCommand | None:
-    """Split a command line into name and argument; return None for a message.
+    """Split a command line into name and argument; return None if it is a message.
 
-    A command is one line and begins with a slash and a word. A path is a message
-    (`/etc/hosts is missing`), and so is a second slash (`//`). `!ls` is `/run ls`. A colon is part of the
-    names that users give to theirs (`/git:commit`).
+    A command is a single line that begins with a slash and a word. A path (`/etc/hosts is missing`) or a
+    second slash (`//`) makes it a message. `!ls` is `/run ls`. Names of custom commands may contain colons
+    (`/git:commit`).
     """
     line = text.strip()
     if "\n" in line or not line.startswith(("/", "!")):
@@ -161,19 +161,19 @@ def parse(text: str) -> ParsedCommand | None:
 
 
 def complete(text: str, custom: Sequence[Command] = ()) -> tuple[Command, ...]:
-    """Return the commands whose names `text` may become, while its name is being typed."""
+    """Return the commands that complete `text`, while its name is being typed."""
     if not text.startswith("/") or any(char.isspace() for char in text):
         return ()
     typed, commands = text[1:].lower(), (*_COMMANDS, *custom)
     first = [command for command in commands if command.name.startswith(typed)]
-    if len(typed) < _ENOUGH_TO_LOOK_INSIDE:
+    if len(typed) < _MIN_INSIDE:
         return tuple(first)
     inside = [command for command in commands if typed in command.name and command not in first]
     return (*first, *inside)
 
 
 def nearest_command(name: str, custom: Sequence[Command] = ()) -> Command | None:
-    """Return the command whose name is most similar to `name`, if any is."""
+    """Return the command whose name is most similar to `name`, if any."""
     names = [command.name for command in (*_COMMANDS, *custom)]
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     starts = [known for known in names if name and known.startswith(name.lower())]
@@ -182,7 +182,7 @@ def nearest_command(name: str, custom: Sequence[Command] = ()) -> Command | None
 
 
 async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: bool = False) -> None:
-    """Run a command; report an unknown one, or one that fails, in one line."""
+    """Run a command; report in one line if it is unknown or fails."""
     custom = custom_commands(context.chat)
     command = find_command(parsed.name, custom)
     if command is None:
@@ -199,7 +199,7 @@ async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: b
         context.say(str(error), warning=True)
 
 
-# what other programs call it; a name that is near by its letters alone may do something else
+# names in other programs, for which the most similar name here may do something else
 _CALLED_ELSEWHERE = {
     "clear": "did you mean /new? This session is kept.",
     "reset": "did you mean /new? This session is kept.",
@@ -217,7 +217,7 @@ _CALLED_ELSEWHERE = {
 
 
 def unknown_command(name: str, custom: Sequence[Command] = ()) -> str:
-    """Return the line that there is no such command, with what to use instead."""
+    """Return a line that says that there is no such command, and what to use instead."""
     if name in _CALLED_ELSEWHERE:
         return f"There is no command /{name}; {_CALLED_ELSEWHERE[name]}"
     near = nearest_command(name, custom)

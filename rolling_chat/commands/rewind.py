@@ -1,4 +1,4 @@
-"""/rewind: go back to before one of your messages, to edit it and go on from there."""
+"""/rewind: go back to before one of the user's messages, to edit it and continue from there."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _IN_USE = "; its text is not put into the prompt box, which is in use"
 
 
 def turn_choices(turns: Iterable[SaidTurn], now: float) -> list[Choice]:
-    """Return one entry per turn, the newest first: how it begins; then its number and age.
-
-    `now` in seconds.
-    """
+    """Return one entry per turn, newest first: its beginning, number and age. `now` is in seconds."""
     choices = []
     for turn in turns:
         message = turn.message

@@ -1,4 +1,4 @@
-"""/rolling-context: switch rolling context, say what it does, try settings out, take them back."""
+"""/rolling-context: switch rolling context, show what it does, and preview, set and undo settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rolling_chat.settings.schema import RULES
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
-_GONE = {Fate.SUMMARIZED: "summarized", Fate.OMITTED: "omitted"}
+_LEFT_OUT = {Fate.SUMMARIZED: "summarized", Fate.OMITTED: "omitted"}
 _SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
 _NAME = "/rolling-context"
 _RULES: dict[str, Rule] = {
@@ -27,12 +27,12 @@ async def describe(chat: Chat) -> str:
     if chat.session.rolling:
         await chat.session.preview.ready()
         report = chat.session.preview.report()
-        left = _changes(report)
-        gone = f"{left}, and kept on disk" if left else "nothing is left out now"
-        return f"Rolling context is on: {_cap(report)}; {gone}.{_overflow(report)}"
+        changes = _changes(report)
+        what = f"{changes}, and kept on disk" if changes else "nothing is left out now"
+        return f"Rolling context is on: {_cap(report)}; {what}.{_overflow(report)}"
     report = await chat.session.overrides.preview()
-    left = _changes(report)
-    would = f"{left} in the next request" if left else "nothing would leave now"
+    changes = _changes(report)
+    would = f"{changes} in the next request" if changes else "nothing would leave now"
     return (
         "Rolling context is off: everything is sent, and what no longer fits is refused; "
         f"once it is on, {_cap(report)}, and {would}.{_overflow(report)}"
@@ -52,12 +52,12 @@ def _cap(report: PromptReport) -> str:
 
 
 def _changes(report: PromptReport) -> str:
-    """What is not sent as it was said: `12 messages omitted, 3 masked`; empty where nothing is."""
-    counts = [(report.count(fate), word) for fate, word in (_GONE | _SMALLER).items()]
-    met = [(count, word) for count, word in counts if count]
-    if not met:
+    """Return the messages that are not sent whole: `12 messages omitted, 3 masked`; empty if all are."""
+    counts = [(report.count(fate), word) for fate, word in (_LEFT_OUT | _SMALLER).items()]
+    nonzero = [(count, word) for count, word in counts if count]
+    if not nonzero:
         return ""
-    (first, word), rest = met[0], met[1:]
+    (first, word), rest = nonzero[0], nonzero[1:]
     return ", ".join([f"{figures.plural(first, 'message')} {word}", *(f"{n:,} {word}" for n, word in rest)])
 
 
@@ -89,22 +89,22 @@ async def _preview(context: CommandContext, argument: str) -> None:
     begins = f"Rolling context on{under}" if report.rolling else f"Rolling context off{under}"
     now = chat.session.preview.report()
     size = f"the next request is ~{report.token_count:,} tokens, now it is ~{now.token_count:,}"
-    left = _changes(report) or "nothing leaves"
-    line = f"{begins}: {left}; {size}; {_cap(report)}.{_overflow(report)} Nothing was changed."
-    touched = [row for row in report.rows if _is_touched(row)]
-    if not touched:
+    changes = _changes(report) or "nothing leaves"
+    line = f"{begins}: {changes}; {size}; {_cap(report)}.{_overflow(report)} Nothing was changed."
+    affected = [row for row in report.rows if _is_affected(row)]
+    if not affected:
         context.say(line)
         return
-    table = message_table(touched, chat.session.messages)
+    table = message_table(affected, chat.session.messages)
     context.show_tables("What would leave the next request", [line], [table])
 
 
-def _is_touched(row: Row) -> bool:
-    return row.fate in _GONE or row.fate in _SMALLER
+def _is_affected(row: Row) -> bool:
+    return row.fate in _LEFT_OUT or row.fate in _SMALLER
 
 
 def _pairs(argument: str) -> dict[str, str] | None:
-    """`a=1 b=2` taken apart; None where it is something else."""
+    """Parse `a=1 b=2`; return None if it has another form."""
     pairs = [word.partition("=") for word in argument.split()]
     if not all(key and sign for key, sign, _value in pairs):
         return None
@@ -125,8 +125,8 @@ async def _set(context: CommandContext, argument: str) -> None:
 
 
 def _difference(before: PromptReport, after: PromptReport) -> str:
-    """What a change does to the next request."""
-    more = after.count(*_GONE) - before.count(*_GONE)
+    """Describe the effect of a change on the next request."""
+    more = after.count(*_LEFT_OUT) - before.count(*_LEFT_OUT)
     smaller = after.count(*_SMALLER) - before.count(*_SMALLER)
     parts = []
     if more:
@@ -180,7 +180,7 @@ _WORDS = (
 
 
 def _choices(_context: CommandContext, before: str) -> list[Choice]:
-    """The words, after `set` the settings and after one of them its values, after `preview` KEY=VALUE."""
+    """Return the words; after `set`, the settings, and then their values; after `preview`, KEY=VALUE."""
     match before.lower().split():
         case []:
             return list(_WORDS)

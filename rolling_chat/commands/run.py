@@ -1,4 +1,4 @@
-"""/run, or !: run a command yourself; its output goes into the prompt box, or is shown to you alone."""
+"""/run, or !: run a shell command; its output goes into the prompt box, or is only shown."""
 
 from __future__ import annotations
 

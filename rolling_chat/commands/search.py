@@ -1,4 +1,4 @@
-"""/search: find what was said in any session; choosing a place opens it there."""
+"""/search: search the messages of all sessions, and open a session at a hit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def hit_choices(hits: Iterable[SearchHit], here: str, now: float) -> list[Choice]:
-    """Return one entry per message found: the passage; then session, turn and age.
-
-    `here` is the open session's id.
-    """
+    """Return one entry per hit: its passage, session, turn and age. `here` is the open session's id."""
     choices = []
     for hit in hits:
         where = "this session" if hit.session_id == here else hit.title or "untitled"

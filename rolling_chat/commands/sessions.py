@@ -1,4 +1,4 @@
-"""/sessions: the sessions that there are, to open, rename, copy or delete."""
+"""/sessions: list the saved sessions, to open, rename, copy or delete one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPARKS = 40  # characters of the sparkline
 
 
 def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]:
-    """Return one entry per session: its title; then id, folder, size and age. `now` in seconds."""
+    """Return one entry per session: title, id, folder, size and age. `now` is in seconds since the epoch."""
     return [
         Choice(
             info.id,
@@ -33,7 +33,7 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
 
 
 def sparkline(sizes: Sequence[int], width: int = _SPARKS) -> str:
-    """Return figures above zero as bars, at most `width`: each is the largest of its share of them."""
+    """Return positive figures as at most `width` bars, each for the largest figure of its share."""
     if not sizes:
         return ""
     count = min(width, len(sizes))
@@ -56,22 +56,22 @@ class Shelf:
         return [choice for choice in choices if self._wanted in f"{choice.label} {choice.note}".lower()]
 
     def preview(self, session_id: str) -> list[str]:
-        """Return model, tokens and last words of a session."""
+        """Return lines with the model, the tokens and the last messages of a session."""
         try:
-            seen = self._saved.preview(session_id)
+            found = self._saved.preview(session_id)
         except ChatError as error:
             return [str(error)]
-        lines = [f"{seen.info.model or 'no model'} · {seen.info.folder}"]
-        if sizes := seen.prompt_tokens:
+        lines = [f"{found.info.model or 'no model'} · {found.info.folder}"]
+        if sizes := found.prompt_tokens:
             lines.append(f"{sparkline(sizes)} {figures.tokens(sizes[-1])} tokens in the last request")
-        if seen.asked:
-            lines.append(f"you: {seen.asked}")
-        if seen.answered:
-            lines.append(f"model: {seen.answered}")
+        if found.asked:
+            lines.append(f"you: {found.asked}")
+        if found.answered:
+            lines.append(f"model: {found.answered}")
         return lines
 
     def rename(self, session_id: str, title: str) -> str:
-        """Give a session another title; return what went wrong."""
+        """Give a session another title; return an error line, or an empty text."""
         try:
             if session_id == self._chat.session.info.id:
                 self._chat.session.rename(title)
@@ -82,7 +82,7 @@ class Shelf:
         return ""
 
     def fork(self, session_id: str) -> str:
-        """Copy a session; return what went wrong."""
+        """Copy a session; return an error line, or an empty text."""
         try:
             self._saved.fork(session_id)
         except ChatError as error:

@@ -1,4 +1,4 @@
-"""/share: let others of a team read the session, or write to it."""
+"""/share: let other users of a team read the session or write to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/skill: use a skill by its name, also where that is the name of a command."""
+"""/skill: use a skill by its name, even if a command has the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/skills: list the skills with their price in every request, and show what one says."""
+"""/skills: list the skills with their tokens in every request, and show the text of one."""
 
 from __future__ import annotations
 

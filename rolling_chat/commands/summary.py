@@ -1,4 +1,4 @@
-"""/summary: what stands for older messages, to be read and edited."""
+"""/summary: read and edit the summary of older messages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MAKERS = {"extract": "extracted by rule", "you": "edited by you"}
 
 
 def covers(summary: StoredSummary) -> str:
-    """Return which messages a summary stands for."""
+    """Return a description of the messages that a summary covers."""
     first = f"the first {figures.plural(summary.place, 'message')}"
     return first if not summary.skipped else f"{summary.covers:,} of {first}"
 
 
 def describe(chat: Chat, summary: StoredSummary) -> str:
-    """Return what the summary covers, who made it and when, and whether the next request has it."""
+    """Return what the summary covers, who made it and when, and whether the next request contains it."""
     at = datetime.fromtimestamp(summary.created_at).astimezone()
     made = _MAKERS.get(summary.made_by, f"made by {summary.made_by}")
     if chat.session.summaries.is_active:
@@ -47,8 +47,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
     summaries.edit(text)
     context.refresh_report()
     edited = summaries.current
-    size, most = edited.tokens_after if edited else 0, summaries.max_tokens
-    cut = f" It is ~{size:,} tokens long; only the lines within {most:,} are sent." if size > most else ""
+    size, limit = edited.tokens_after if edited else 0, summaries.max_tokens
+    cut = f" It is ~{size:,} tokens long; only the lines within {limit:,} are sent." if size > limit else ""
     context.say(f"The summary is as you wrote it, from the next request on; /compact undo goes back.{cut}")
 
 

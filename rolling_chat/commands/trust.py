@@ -1,4 +1,4 @@
-"""/trust: use what the folder brings along (instructions, settings, commands and the like), or stop."""
+"""/trust: trust the folder's own files (instructions, settings, commands and the like), or stop that."""
 
 from __future__ import annotations
 

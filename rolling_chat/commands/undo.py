@@ -1,4 +1,4 @@
-"""/undo: take back the newest turn."""
+"""/undo: undo the newest turn."""
 
 from __future__ import annotations
 

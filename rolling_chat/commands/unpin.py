@@ -1,4 +1,4 @@
-"""/unpin: let what was pinned leave the prompt again."""
+"""/unpin: allow pinned messages to be dropped from the prompt again."""
 
 from __future__ import annotations
 

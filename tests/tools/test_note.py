@@ -17,7 +17,7 @@ class Pad:
     """Notes that take a token a character."""
 
     notes: Sequence[Note] = ()
-    most: int = 60
+    max_tokens: int = 60
 
     @property
     def next_key(self) -> NoteKey:
