@@ -102,8 +102,8 @@ class _Copying:
                     self._tell(copy_session(info, self._source, self._target, there))
                 except StoreOutOfReach as error:
                     raise Failure(
-                        f"{plural(index, 'session')} of {len(wanted):,} {self._way.done}, then {error.name} "
-                        "was out of reach; the same command goes on from there"
+                        f"{index:,} of {plural(len(wanted), 'session')} had been done when {error.name} went "
+                        "out of reach; the same command goes on from there"
                     ) from error
                 except StoreError as error:
                     self._tell_failed(info, str(error))

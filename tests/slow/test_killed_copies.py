@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -34,8 +35,7 @@ def test_killed_copies_leave_no_session_torn(tmp_path: Path, way: str) -> None:
     local = tmp_path / "rolling-chat" / "sessions.db"
     with unsteady_network(shared_server().socket) as network:
         network.delay = 0.002  # so that there is a middle
-        database = place.address.partition("@/")[2].partition("?")[0]
-        address = f"postgresql://{ADMIN}@127.0.0.1:{network.port}/{database}"
+        address = behind(network, place)
         source, target = open_store(local), place.open()
         if way == "pull":
             source, target = target, source
@@ -46,7 +46,8 @@ def test_killed_copies_leave_no_session_torn(tmp_path: Path, way: str) -> None:
             for info in target.sessions():
                 assert target.copy_of(info.id) in states[info.id]
         process = start(tmp_path, way, address)
-        assert process.wait(PATIENCE_SECONDS) == 0
+        process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0
         for session, copies in states.items():
             if copies:
                 assert target.copy_of(session) == copies[-1]
@@ -64,7 +65,13 @@ def grow(store: SessionStore, session: str, states: dict[str, list[SessionCopy]]
     states[session].append(store.copy_of(session))
 
 
-def start(home: Path, way: str, address: str) -> subprocess.Popen[bytes]:
+def behind(network: UnsteadyNetwork, place: PostgresPlace) -> str:
+    """The address of a database by way of that network."""
+    database = place.address.partition("@/")[2].partition("?")[0]
+    return f"postgresql://{ADMIN}@127.0.0.1:{network.port}/{database}"
+
+
+def start(home: Path, way: str, address: str) -> subprocess.Popen[str]:
     command = [
         sys.executable,
         "-m",
@@ -75,7 +82,14 @@ def start(home: Path, way: str, address: str) -> subprocess.Popen[bytes]:
         way,
         "--all",
     ]
-    return subprocess.Popen(command, env=program_environment(home), cwd=home, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command,
+        env=program_environment(home),
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def kill_while_copying(home: Path, way: str, address: str, network: UnsteadyNetwork, pieces: int) -> None:
@@ -87,4 +101,52 @@ def kill_while_copying(home: Path, way: str, address: str, network: UnsteadyNetw
         assert time.monotonic() < give_up
         time.sleep(0.001)
     process.kill()
-    process.wait()
+    process.communicate()
+
+
+def test_a_server_that_goes_in_the_middle_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    place = PostgresPlace(tmp_path)
+    with unsteady_network(shared_server().socket) as network:
+        address = behind(network, place)
+        here, there = open_store(tmp_path / "rolling-chat" / "sessions.db"), place.open()
+        for _ in range(SESSIONS):
+            here.append_all(new_session(here).id, [Message("user", TEXT) for _ in range(40)])
+        network.delay = 0.005
+        process = start(tmp_path, "push", address)
+        assert process.stdout is not None
+        assert "40 messages pushed" in process.stdout.readline()
+        network.is_down = True
+        network.cut()
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 1
+        assert re.fullmatch(
+            r"rolling-chat: \d of 6 sessions had been done when the .* out of reach; .*\n", said
+        )
+        network.is_down, network.delay = False, 0.0
+        again = start(tmp_path, "push", address)
+        out, _ = again.communicate(timeout=PATIENCE_SECONDS)
+        assert again.returncode == 0
+        assert out.count("pushed  ") + out.count("up to date  ") == SESSIONS
+        for info in here.sessions():
+            assert there.copy_of(info.id) == here.copy_of(info.id)
+        here.close()
+        there.close()
+
+
+def test_several_that_push_at_once_do_it_once(tmp_path: Path) -> None:
+    place = PostgresPlace(tmp_path)
+    here, there = open_store(tmp_path / "rolling-chat" / "sessions.db"), place.open()
+    for _ in range(SESSIONS):
+        session = new_session(here).id
+        here.append_all(session, [Message("user", TEXT) for _ in range(40)])
+        fork = here.fork(session).id
+        for one in (session, fork):
+            here.append(one, Message("user", "and on"))
+    for process in [start(tmp_path, "push", place.address) for _ in range(4)]:
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        assert (process.returncode, said) == (0, "")
+    for info in here.sessions():
+        assert there.copy_of(info.id) == here.copy_of(info.id)
+    here.close()
+    there.close()
+    assert place.faults() == []

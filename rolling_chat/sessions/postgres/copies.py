@@ -42,9 +42,10 @@ _KNOWN = """
 # all of what follows sees the session at one moment
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _STATE = """
-    SELECT place.pins, place.excluded, place.notes, place.plan, place.servers, coalesce(sealed.id, ''),
-        asked.id, place.asked_call
-    FROM seen(%(session)s) AS place LEFT JOIN message AS sealed ON sealed.number = last_sealed(place.head)
+    WITH place AS MATERIALIZED (SELECT *, last_sealed(head) AS sealed FROM seen(%(session)s))
+    SELECT place.pins, place.excluded, place.notes, place.plan, place.servers, coalesce(tip.id, ''), asked.id,
+        place.asked_call
+    FROM place LEFT JOIN message AS tip ON tip.number = place.sealed
     LEFT JOIN message AS asked ON asked.number = place.asked_by
 """
 _MESSAGES = f"""

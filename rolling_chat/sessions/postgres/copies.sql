@@ -28,26 +28,26 @@ END $$;
 
 -- Messages of its tree, each behind the one above it.
 CREATE OR REPLACE FUNCTION adopt_messages(p_session text, p_messages json) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE place session := seen(p_session); origin bigint; origin_id text; above message; one json; moved bigint[];
-    below bigint; violated text;
+DECLARE
+    place session := seen(p_session); origin bigint; origin_id text; above message; one json; moved bigint[];
+    below bigint; violated text; ids text[]; parents text[]; said_here text[];
 BEGIN
+    SELECT array_agg(given ->> 'id'), array_agg(given ->> 'parent'),
+        array_agg(given ->> 'id') FILTER (WHERE given ->> 'session' = p_session)
+    INTO ids, parents, said_here FROM json_array_elements(p_messages) AS given;
     -- nothing stands on what somebody else may delete
-    PERFORM FROM json_array_elements(p_messages) AS given
-    JOIN message ON message.id IN (given ->> 'id', given ->> 'parent') WHERE message.owner <> place.owner;
+    PERFORM FROM message WHERE id = ANY (ids || parents) AND owner <> place.owner;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'RC007', MESSAGE = 'not the owner', DETAIL = place.short;
     END IF;
     -- a fork may have come first, and brought what it shares
     WITH gone_over AS (
-        UPDATE message SET session = place.number FROM json_array_elements(p_messages) AS given
-        WHERE message.id = given ->> 'id' AND given ->> 'session' = p_session AND message.session <> place.number
-        RETURNING message.number
+        UPDATE message SET session = place.number WHERE id = ANY (said_here) AND session <> place.number
+        RETURNING number
     ) SELECT array_agg(number) INTO moved FROM gone_over;
     PERFORM take_along(moved);
-    FOR one IN
-        SELECT given FROM json_array_elements(p_messages) WITH ORDINALITY AS each (given, at)
-        WHERE NOT EXISTS (SELECT FROM message WHERE id = given ->> 'id') ORDER BY at
-    LOOP
+    FOR one IN SELECT * FROM json_array_elements(p_messages) LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM message WHERE id = one ->> 'id');
         IF one ->> 'session' IS DISTINCT FROM origin_id THEN
             origin_id := one ->> 'session';
             SELECT number INTO origin FROM session WHERE id = origin_id AND owner = place.owner;

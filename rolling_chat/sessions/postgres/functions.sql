@@ -40,7 +40,7 @@ $$;
 
 -- The messages on any branch of a session, those that it shares with the one that it forked among them, but
 -- those that still grow.
-CREATE OR REPLACE FUNCTION tree_of(p_session bigint) RETURNS TABLE (number bigint) LANGUAGE plpgsql STABLE ROWS 1000 AS $$
+CREATE OR REPLACE FUNCTION tree_of(p_session bigint) RETURNS TABLE (number bigint) LANGUAGE plpgsql STABLE ROWS 10 AS $$
 BEGIN
     RETURN QUERY
     WITH own AS MATERIALIZED (
@@ -163,15 +163,19 @@ BEGIN
         p_message ->> 'model', p_message ->> 'ending', p_time, p_message ->> 'counts',
         (p_message ->> 'words')::tsvector
     ) RETURNING * INTO made;
-    INSERT INTO file (message, owner, session, path, action, sha256)
-    SELECT new_number, p_owner, p_session, touch ->> 0, touch ->> 1, touch ->> 2
-    FROM json_array_elements(p_message -> 'touched') AS touch;
-    INSERT INTO picture (owner, sha256, media_type, data)
-    SELECT p_owner, one ->> 0, one ->> 1, decode(one ->> 2, 'base64')
-    FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
-    INSERT INTO picture_of (message, owner, session, sha256)
-    SELECT new_number, p_owner, p_session, one ->> 0
-    FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
+    IF json_array_length(p_message -> 'touched') > 0 THEN
+        INSERT INTO file (message, owner, session, path, action, sha256)
+        SELECT new_number, p_owner, p_session, touch ->> 0, touch ->> 1, touch ->> 2
+        FROM json_array_elements(p_message -> 'touched') AS touch;
+    END IF;
+    IF json_array_length(p_message -> 'pictures') > 0 THEN
+        INSERT INTO picture (owner, sha256, media_type, data)
+        SELECT p_owner, one ->> 0, one ->> 1, decode(one ->> 2, 'base64')
+        FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
+        INSERT INTO picture_of (message, owner, session, sha256)
+        SELECT new_number, p_owner, p_session, one ->> 0
+        FROM json_array_elements(p_message -> 'pictures') AS one ON CONFLICT DO NOTHING;
+    END IF;
     RETURN made;
 END $$;
 
@@ -477,14 +481,15 @@ CREATE OR REPLACE FUNCTION tasks_of(p_session bigint) RETURNS SETOF bigint LANGU
 $$;
 
 -- What belongs to messages that went to another session goes there, too.
-CREATE OR REPLACE FUNCTION take_along(p_messages bigint[]) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION take_along(p_messages bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     UPDATE file SET session = message.session FROM message
     WHERE message.number = ANY (p_messages) AND file.message = message.number;
     UPDATE file_change SET session = message.session FROM message
     WHERE message.number = ANY (p_messages) AND file_change.message = message.number;
     UPDATE picture_of SET session = message.session FROM message
     WHERE message.number = ANY (p_messages) AND picture_of.message = message.number;
-$$;
+END $$;
 
 -- A session deleted with its tasks; what a fork stands on goes to the fork.
 CREATE OR REPLACE FUNCTION delete_rows(p_session bigint) RETURNS void LANGUAGE plpgsql AS $$

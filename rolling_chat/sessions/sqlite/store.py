@@ -396,7 +396,7 @@ class SqliteStore(SessionStore):
                 except SessionNotFound:
                     session = None
                 copies.adopt(connection, session, one, self._clock())
-            return directory.info(connection, directory.exact(connection, copy.info.id))
+        return self.session(copy.info.id)
 
     def _unheld(self, connection: sqlite3.Connection, session_id: str) -> int:
         """Return the row of a session that nobody else has open."""
