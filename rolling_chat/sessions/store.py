@@ -53,6 +53,16 @@ class SessionStore(Protocol):
     def is_remote(self) -> bool:
         """Whether a call takes as long as a network does: frequent ones are made off the event loop."""
 
+    @property
+    def trouble(self) -> str:
+        """Why the store does not answer just now, in one line; empty while it does. To ask costs nothing."""
+
+    def hurry(self, *, for_good: bool = False) -> None:
+        """Let what waits for a lost connection now give up soon: whoever asked for it was stopped.
+
+        `for_good`: and what comes later too, as the program is being quit.
+        """
+
     def close(self) -> None:
         """Release every session, seal the replies that were being written, and close the store."""
 
@@ -223,10 +233,13 @@ class SessionStore(Protocol):
 
     # Requests
 
-    def log_request(self, record: RequestRecord, basis: JsonObject | None = None) -> str:
+    def log_request(
+        self, record: RequestRecord, basis: JsonObject | None = None, *, keep_plan: bool = False
+    ) -> str:
         """Add a request that is about to leave; return its id. `record.id` is not looked at.
 
-        `basis` is what it was made from besides plan and messages, kept once for every digest.
+        `basis` is what it was made from besides plan and messages, kept once for every digest. With
+        `keep_plan` its plan becomes the session's.
         """
 
     def finish_request(

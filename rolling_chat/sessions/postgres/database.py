@@ -34,9 +34,18 @@ _MAX_CONNECTIONS = 6  # of one process: its screen, its search, what it reads in
 _CONNECT_SECONDS = 10
 # seconds that a lost connection is waited for: the screen stands still meanwhile, other threads can wait
 _PATIENCE_OF_SCREEN, _PATIENCE = 3.0, 20.0
-_GLANCE = 0.05  # seconds that the screen waits again for what was out of reach just now
+# seconds that the screen and others wait again for what was out of reach just now
+_GLANCE_OF_SCREEN, _GLANCE = 0.05, 1.0
+_BLINK = 1.0  # seconds out of reach that nobody is told of
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 1.0
 _TRY = 1.0  # seconds that the pool is waited for: once it has given up, only who asks makes it try anew
+
+# what to do about a connection that cannot be made
+_ADVICE = {
+    "does not match host name": "; name the host in the address as its certificate does",
+    "certificate verify failed": "; sslrootcert in the address names the file of the authority to trust",
+    "does not support SSL": "; have its administrator turn TLS on",
+}
 
 # the server goes down, comes up, has no connection left, or let two transactions wait for each other
 _PASSING = ("08", "57P", "53300", "40001", "40P01")
@@ -51,6 +60,8 @@ class Database:
         self._is_closed = False
         self._is_lost = False
         self._is_leaving = False
+        self._hurried_at = 0.0
+        self._failing_since = 0.0  # 0: it answers
         self._pool = ConnectionPool(
             address.conninfo,
             connection_class=_class_with(first),
@@ -85,9 +96,21 @@ class Database:
             first.close()
             raise
 
-    def leave(self) -> None:
-        """Wait no longer for a lost connection than the screen does: whoever quits wants to be gone."""
-        self._is_leaving = True
+    @property
+    def trouble(self) -> str:
+        """A line where the database has been out of reach for a while; empty where it is not."""
+        since = self._failing_since
+        if not since or time.monotonic() - since < _BLINK:
+            return ""
+        return f"{self.name} is out of reach and is tried again; what you type is kept on this machine"
+
+    def hurry(self, *, for_good: bool) -> None:
+        """Let those who wait for a lost connection now give up at their next try.
+
+        `for_good`: whoever comes later waits no longer than the screen does.
+        """
+        self._hurried_at = time.monotonic()
+        self._is_leaving = self._is_leaving or for_good
 
     def close(self) -> None:
         """Close the connections; closing twice is no fault."""
@@ -112,24 +135,26 @@ class Database:
         return self._tried(lambda connection, again: _run_together(connection, statements, again), None)
 
     def _tried(self, work: Callable[[Connection[Row], bool], _T], patience: float | None) -> _T:
-        until = time.monotonic() + (self._patience() if patience is None else patience)
+        began = time.monotonic()
+        until = began + (self._patience() if patience is None else patience)
         delay = _FIRST_DELAY
         again = False
         while True:
             if self._is_closed:
                 raise StoreError(f"{self.name} is closed")
             try:
-                left = max(_GLANCE, until - time.monotonic())
+                left = max(_GLANCE_OF_SCREEN, until - time.monotonic())
                 with self._connection(min(left, _TRY)) as connection:
                     result = work(connection, again)
-                self._is_lost = False
+                self._is_lost, self._failing_since = False, 0.0
                 return result
             except psycopg.Error as error:
                 if not _may_pass(error):
                     raise self._fault(error) from error
                 _log.warning("%s: %s", self.name, self._address.redacted(str(error)))
                 again = True
-                if time.monotonic() + delay > until:
+                self._failing_since = self._failing_since or time.monotonic()
+                if time.monotonic() + delay > until or began < self._hurried_at:
                     raise self._lost() from error
                 if _is_connection_lost(error):
                     self._drain()
@@ -162,9 +187,9 @@ class Database:
             raise StoreError(f"{self.name} is closed") from None
 
     def _patience(self) -> float:
-        if not self._is_leaving and not _is_on_screen():
-            return _PATIENCE
-        return _GLANCE if self._is_lost else _PATIENCE_OF_SCREEN
+        if self._is_leaving or _is_on_screen():
+            return _GLANCE_OF_SCREEN if self._is_lost else _PATIENCE_OF_SCREEN
+        return _GLANCE if self._is_lost else _PATIENCE
 
     def _drain(self) -> None:
         """Have every connection made anew: one that was lost was not lost alone."""
@@ -226,9 +251,11 @@ def _is_connection_lost(error: psycopg.Error) -> bool:
 
 
 def _reason(address: Address, error: psycopg.Error) -> str:
-    """Return the first line of what the server or the system said, without secrets."""
+    """Return the first line of what the server or the system said, without secrets, and what to do."""
     said = error.diag.message_primary or str(error).strip()
-    return printable(address.redacted(said.splitlines()[0] if said else type(error).__name__), 200)
+    line = said.splitlines()[0] if said else type(error).__name__
+    advice = next((what for sign, what in _ADVICE.items() if sign in line), "")
+    return printable(address.redacted(line), 250) + advice
 
 
 def _class_with(first: Connection[Row]) -> type[Connection[Row]]:

@@ -134,6 +134,8 @@ def find(database: Database, name: str) -> SessionInfo:
     Raises SessionNotFound, SessionAmbiguous.
     """
     start = pack(name.strip().lower())
+    if is_id(start) and (found := database.run(OF_ID, {"id": start})):
+        return read(found[0])
     said = repr(one_line(name, 40))
     behind = "\U0010ffff"  # all that begins alike
     values = {"start": start, "last": start + behind, "end": start[::-1], "first": start[::-1] + behind}

@@ -550,10 +550,19 @@ BEGIN
         AND NOT EXISTS (SELECT FROM picture_of WHERE owner = place.owner AND sha256 = picture.sha256);
 END $$;
 
-CREATE OR REPLACE FUNCTION log_request(p_session text, p_request json, p_basis text, p_now double precision)
-RETURNS void LANGUAGE plpgsql AS $$
-DECLARE place session := seen(p_session);
+-- A request about to leave; with the store that has the session open its plan becomes the session's.
+CREATE OR REPLACE FUNCTION log_request(
+    p_session text, p_store text, p_request json, p_basis text, p_now double precision
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE place session;
 BEGIN
+    IF p_store = '' THEN
+        place := seen(p_session);
+    ELSE
+        place := opened(p_session, p_store);
+        UPDATE session SET plan = p_request ->> 'plan' WHERE number = place.number;
+        PERFORM tell_followers(place.number, p_session);
+    END IF;
     IF p_basis IS NOT NULL THEN
         INSERT INTO basis (owner, digest, value) VALUES (place.owner, p_request ->> 'settings_digest', p_basis)
         ON CONFLICT DO NOTHING;

@@ -28,7 +28,7 @@ _SELECT = """
         request.missed_tokens
     FROM request JOIN session ON session.number = request.session
 """
-_LOG = "SELECT log_request(%(session)s, %(request)s, %(basis)s, %(now)s)"
+_LOG = "SELECT log_request(%(session)s, %(store)s, %(request)s, %(basis)s, %(now)s)"
 _FINISH = """
     UPDATE request SET input_tokens = %(input_tokens)s, output_tokens = %(output_tokens)s,
         cached_read_tokens = %(cached_read_tokens)s, cached_write_tokens = %(cached_write_tokens)s,
@@ -71,13 +71,17 @@ _WAYS = (  # of naming a request; the first that any is met by counts
 )
 
 
-def log(database: Database, record: RequestRecord, basis: JsonObject | None, now: float) -> str:
-    """Log a request and what it was made from; return its id."""
+def log(database: Database, record: RequestRecord, basis: JsonObject | None, store: str, now: float) -> str:
+    """Log a request and what it was made from; return its id.
+
+    Where the `store` that has the session open is given, the request's plan becomes the session's.
+    """
     made = new_id()
     database.run(
         _LOG,
         {
             "session": pack(record.session_id),
+            "store": store,
             "request": json.dumps(columns(replace(record, id=made, short=f"q{short_of(made)}"))),
             "basis": None if basis is None else pack_json(basis),
             "now": now,

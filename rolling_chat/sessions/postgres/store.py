@@ -113,8 +113,15 @@ class PostgresStore(SessionStore):
     def is_remote(self) -> bool:
         return True
 
+    @property
+    def trouble(self) -> str:
+        return self._database.trouble
+
+    def hurry(self, *, for_good: bool = False) -> None:
+        self._database.hurry(for_good=for_good)
+
     def close(self) -> None:
-        self._database.leave()
+        self.hurry(for_good=True)
         self._heartbeat.stop()
         self._listening.stop()
         with contextlib.suppress(StoreError):
@@ -287,8 +294,11 @@ class PostgresStore(SessionStore):
 
     # Requests
 
-    def log_request(self, record: RequestRecord, basis: JsonObject | None = None) -> str:
-        return requests.log(self._database, record, basis, self._clock())
+    def log_request(
+        self, record: RequestRecord, basis: JsonObject | None = None, *, keep_plan: bool = False
+    ) -> str:
+        store = self._store if keep_plan else ""
+        return self._where_held(lambda: requests.log(self._database, record, basis, store, self._clock()))
 
     def finish_request(
         self, id: str, *, usage: Usage, seconds: float, error: str = "", miss: tuple[str, int] = ("", 0)

@@ -84,6 +84,13 @@ class SqliteStore(SessionStore):
     def is_remote(self) -> bool:
         return False
 
+    @property
+    def trouble(self) -> str:
+        return ""
+
+    def hurry(self, *, for_good: bool = False) -> None:
+        """Do nothing: there is no connection to be lost."""
+
     def close(self) -> None:
         with contextlib.suppress(StoreError), self._database.write() as connection:
             tree.seal_owned(connection, self._owner, self._clock())
@@ -297,9 +304,13 @@ class SqliteStore(SessionStore):
 
     # Requests
 
-    def log_request(self, record: RequestRecord, basis: JsonObject | None = None) -> str:
+    def log_request(
+        self, record: RequestRecord, basis: JsonObject | None = None, *, keep_plan: bool = False
+    ) -> str:
         with self._database.write() as connection:
             session = directory.exact(connection, record.session_id)
+            if keep_plan:
+                directory.change(connection, session, {"plan": record.plan})
             return requests.log(connection, session, record, basis, self._clock())
 
     def finish_request(
