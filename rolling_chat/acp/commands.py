@@ -189,7 +189,7 @@ class ClientCommands:
 
     async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
         """List the sessions, for the client to open one."""
-        lines = [f"{one.label}  {one.note}".rstrip() for one in shelf.choices()[:_MAX_ROWS]]
+        lines = [f"{one.label}  {one.note}".rstrip() for one in (await shelf.choices())[:_MAX_ROWS]]
         self.show_text(f"Sessions; {current} is open", "\n".join(lines))
         return Browsed()
 

@@ -127,7 +127,8 @@ class Turns:
     async def _take(self, event: Event) -> None:
         match event:
             case TurnStarted():
-                self._chat.session.state.read_info()
+                session = self._chat.session
+                await session.conversation.queue.run(session.state.read_info)
                 await self._sync()
             case PromptPlanned(report):
                 self._report = report.without_stand_ins()

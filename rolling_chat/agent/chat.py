@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.hooks.session_hooks import Ruling
 from rolling_chat.agent.mentioned_files import GivenText
 from rolling_chat.agent.model_list import ListedModel, list_all_models
 from rolling_chat.agent.models import call_address, pick_model
+from rolling_chat.agent.next_session import NextSession
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.saved_sessions import SavedSessions
@@ -38,6 +40,8 @@ from rolling_chat.tools.registry import choose_tools
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, told_of_moved
 
 log = logging.getLogger("rolling_chat.agent.chat")
+
+Result = TypeVar("Result")
 
 _MAX_CHANGES = 2_000  # the newest file changes, near which temporary files are searched
 
@@ -118,6 +122,11 @@ class Chat:
         return self._turn is not None
 
     @property
+    def trouble(self) -> str:
+        """Why the session store does not answer just now, in one line; empty while it does."""
+        return self._runtime.store.trouble
+
+    @property
     def settings(self) -> Settings:
         """The active settings."""
         return self._runtime.settings
@@ -149,25 +158,22 @@ class Chat:
         """Send `text` as a user message and run the turn, yielding its events.
 
         The files that it mentions with marks (`mentions.py`) are attached, as are the texts that commands
-        `inserted` and those `given` with it. Raises ChatError if a turn runs, another process has the session
-        open, or the text is blank. The events end with TurnEnded. Closing the generator stops the turn.
+        `inserted` and those `given` with it. Raises ChatError if a turn runs or the text is blank, and with
+        the first event if another process has the session open. The events end with TurnEnded. Closing the
+        generator stops the turn.
         """
         if not text.strip():
             raise ChatError("There is nothing to send: the message is empty.")
-        self.session.require_sendable()
+        self.session.require_idle()
         return self._run(text, inserted, given)
 
     def carry_on(self) -> AsyncGenerator[Event]:
         """Continue a turn that ended early, or repeat its request if that was too long or failed.
 
-        Raises ChatError if there is nothing to continue.
+        Raises ChatError if a turn runs, and with the first event if there is nothing to continue.
         """
-        self.session.require_sendable()
-        recent = self.session.conversation.recent
-        last = recent[-1] if recent else None
-        if last is None or (last.role == "assistant" and last.ending is Ending.COMPLETE):
-            raise ChatError("There is nothing to go on with: the last answer is complete.")
-        return self._run(GO_ON if last.role == "assistant" else None)
+        self.session.require_idle()
+        return self._run(None, goes_on=True)
 
     def stop(self) -> None:
         """Stop the running turn; it ends with TurnEnded(CANCELLED) and a well-formed conversation.
@@ -181,49 +187,47 @@ class Chat:
 
     def start_new(self) -> None:
         """Close this session and open a new one with the same model."""
-        before = self.session
-        before.gate.require_idle()
-        with in_words():
-            info = self._runtime.store.create_session(
-                folder=str(self._runtime.folder),
-                model=before.chosen.model,
-                api_base=before.chosen.address,
-                rolling=self._runtime.settings.context.enabled,
-            )
-            self._switch_to(info, *before.chosen, before.chosen_line)
+        self.session.gate.require_idle()
+        self._enter(self.next.new())
 
     def resume(self, id_start: str) -> None:
         """Close this session and open the one whose id begins with the given text."""
-        before = self.session
-        before.gate.require_idle()
-        with in_words():
-            info = self._runtime.store.session(id_start)
-            if info.id == before.info.id:
-                return
-            (model, address), line = before.chosen, before.chosen_line
-            if info.model:  # an imported session has none, and keeps the current model
-                choice = pick_model(self._runtime, "", info)
-                model, address, line = choice.model, choice.address, choice.line
-            self._switch_to(info, model, address, line)
+        self.session.gate.require_idle()
+        self._enter(self.next.saved(id_start))
 
     def fork(self) -> None:
         """Copy this session and continue in the copy; the original does not change."""
+        self.session.gate.require_idle()
+        self._enter(self.next.copy())
+
+    async def enter(self, opened: Callable[[], Session]) -> None:
+        """Continue in the session that `opened` opens, off the event loop if the store is remote."""
         before = self.session
         before.gate.require_idle()
-        before.refresh()  # the copy of a followed session keeps the model and address used there
-        with in_words():
-            info = self._runtime.store.fork(before.info.id)
-            self._switch_to(info, *before.chosen, before.chosen_line)
+        session = await self.apart(opened)
+        if session is before:
+            return
+        if not before.gate.idle.is_set():  # a message was sent meanwhile
+            await session.leave()
+            before.gate.require_idle()
+        self.session = session
+        await before.leave()
 
-    def _switch_to(self, info: SessionInfo, model: str, address: str | None, line: str) -> None:
-        """Open another session, then close this one."""
-        before = self.session
-        self.session = Session(
-            self._runtime, info, self.listener,
-            model=model, address=address, rolling=info.rolling, model_line=line,
-        )  # fmt: skip
-        before.close()
-        log.info("left session %s for %s", before.info.id, info.id)
+    @property
+    def next(self) -> NextSession:
+        """What opens the session to go on in, which `enter` then enters."""
+        return NextSession(self._runtime, self.listener, self.session)
+
+    def _enter(self, session: Session) -> None:
+        """Go on in another session, and close this one."""
+        before, self.session = self.session, session
+        if before is not session:
+            before.close()
+            log.info("left session %s for %s", before.info.id, session.info.id)
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        """Do work that calls the store for this session, off the event loop where that is remote."""
+        return await self.session.conversation.queue.run(work)
 
     def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
         """Search the messages of all sessions, best hits first, until `stop` is set; thread-safe."""
@@ -287,16 +291,33 @@ class Chat:
             self.session.close()
 
     def dispose(self) -> None:
-        """Close the session and its store, in a process that continues without them."""
+        """Close the session and its store, in a process that continues without them or ends.
+
+        A store that is out of reach is not waited for.
+        """
+        self._runtime.store.hurry(for_good=True)
         self.close()
         self._runtime.store.close()
 
     async def _run(
-        self, text: str | None, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
+        self,
+        text: str | None,
+        inserted: Sequence[Insertion] = (),
+        given: Sequence[GivenText] = (),
+        *,
+        goes_on: bool = False,
     ) -> AsyncGenerator[Event]:
-        """Store the user's message, if any, then run the turn in a task of its own and yield its events."""
+        """Store the user's message, if any, then run the turn in a task of its own and yield its events.
+
+        With `goes_on` the message depends on how the conversation ends.
+        """
         session = self.session
-        session.require_sendable()
+        await session.conversation.queue.run(session.require_sendable)
+        with in_words():
+            await session.conversation.queue.run(session.fallbacks.begin_turn)
+        self._require_open(session)
+        if goes_on:
+            text = _said_to_go_on(session)
         moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
         session.read_anew()
         news = self._unread_news()
@@ -320,13 +341,13 @@ class Chat:
                 if isinstance(event, TurnEnded):
                     await session.state.counts.count_long(session.conversation.recent, session.model)
                     await session.conversation.pack_old()
-                    self._end_turn(session, event.outcome)
+                    await self._end_turn(session, event.outcome)
                 yield event
         finally:
             await turn.close()
             if trace is not None:
                 trace.end()
-            self._end_turn(session, Outcome.CANCELLED)
+            await self._end_turn(session, Outcome.CANCELLED)
 
     async def _tracing(self, session: Session) -> TurnTrace | None:
         """Return the trace of a turn; None unless the settings name a collector."""
@@ -348,14 +369,25 @@ class Chat:
         session = self.session
         outgoing = await session.mentions.outgoing(text, inserted, given)
         ruling = await self._ask_hooks(session, outgoing.text)
-        if self.session is not session:
-            raise ChatError("Not sent: another session was opened.")
+        self._require_open(session)
         session.require_sendable()
         with in_words():
             news = (session.plan_mode.note, BACKGROUND.take_news(session.info.id), ruling.context)
             note = "\n\n".join(filter(None, (*news, session.room.line_with(Message("user", outgoing.text)))))
-            stored = session.conversation.add_user(outgoing.text, note, outgoing.attachments, outgoing.files)
+            add = partial(
+                session.conversation.add_user, outgoing.text, note, outgoing.attachments, outgoing.files
+            )
+            session.gate.idle.clear()  # nobody moves the branch while it is stored
+            try:
+                stored = await session.conversation.queue.run(add)
+            except BaseException:
+                session.gate.idle.set()
+                raise
         return TurnStarted(stored), [*ruling.lines, *outgoing.notices]
+
+    def _require_open(self, session: Session) -> None:
+        if self.session is not session:
+            raise ChatError("Not sent: another session was opened.")
 
     async def _ask_hooks(self, session: Session, text: str) -> Ruling:
         """Ask the hooks about a message. Raises ChatError, and does not send it, if `stop` ends them."""
@@ -372,15 +404,24 @@ class Chat:
         finally:
             self._asking_hooks = None
 
-    def _end_turn(self, session: Session, outcome: Outcome) -> None:
+    async def _end_turn(self, session: Session, outcome: Outcome) -> None:
         turn, self._turn = self._turn, None
         if turn is None:
             return
         session.state.spend(turn.usage)
-        session.state.read_info()
+        await session.conversation.queue.run(session.state.read_info)
         session.gate.idle.set()
         if outcome in (Outcome.DONE, Outcome.CUT):
             session.summaries.begin_due()
+
+
+def _said_to_go_on(session: Session) -> str | None:
+    """Return what is said to have a turn continued, None for nothing: the model answers what is there."""
+    recent = session.conversation.recent
+    last = recent[-1] if recent else None
+    if last is None or (last.role == "assistant" and last.ending is Ending.COMPLETE):
+        raise ChatError("There is nothing to go on with: the last answer is complete.")
+    return GO_ON if last.role == "assistant" else None
 
 
 def _load_counting(model: str) -> None:

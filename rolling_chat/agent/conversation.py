@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.request.counting import SessionCounts
+from rolling_chat.agent.store_queue import StoreQueue
 from rolling_chat.agent.task_results import task_extras
 from rolling_chat.context.turns import SAME_TURN, TURN
 from rolling_chat.events import Listener
@@ -54,14 +54,15 @@ class Conversation:
 
     At most one reply is open (being streamed) at a time, and calls of the last reply may have no result.
     `settle_reply` and `answer_open_calls` close both, so that the conversation can always be sent again.
-    Neither awaits, so that a cancelled turn settles without being cancelled a second time; `settle_reply`
-    blocks the event loop while a long reply is being stored.
+
+    Writes go through the `queue`, which may make them in a thread: `queue.run(partial(add_user, …))`.
     """
 
     def __init__(
         self, store: SessionStore, session_id: str, listener: Listener, counts: SessionCounts
     ) -> None:
         self.store = store
+        self.queue = StoreQueue(store)
         self.session_id = session_id
         self.version = 0  # grows with every change
         self._listener = listener
@@ -303,29 +304,15 @@ class Conversation:
         Text that arrives while a remote store is busy is joined and stored with the next call.
         """
         reply = self._opened()
-        grow = partial(self.store.grow_reply, reply.id, text, reasoning)
-        if self.store.is_remote:
-            await in_background(grow)
-        else:
-            grow()
+        await self.queue.run(partial(self.store.grow_reply, reply.id, text, reasoning))
         reply.text += text
         reply.reasoning += reasoning
 
     async def finish_reply(self, message: Message) -> Message:
-        """Seal the open reply with the provider's final message, storing a long one off the event loop.
-
-        If this is cancelled, `settle_reply` waits for the stored reply and uses it.
-        """
+        """Seal the open reply with the provider's final message."""
         reply = self._opened()
-        if len(reply.text) + len(reply.reasoning) < _LONG_REPLY:
-            return self._seal(reply, message)
-        reply.sealing = sealing = Future[Message]()
-        try:
-            await in_background(partial(_settle_with, sealing, partial(self._stored, reply, message)))
-        except RuntimeError:  # no thread could be started
-            reply.sealing = None
-            return self._seal(reply, message)
-        return self._take_sealed(reply, sealing)
+        is_long = len(reply.text) + len(reply.reasoning) >= _LONG_REPLY
+        return await self.queue.run(partial(self._seal, reply, message), is_long=is_long)
 
     @property
     def reply_id(self) -> str:
@@ -354,8 +341,6 @@ class Conversation:
         reply = self._open
         if reply is None:
             return None
-        if reply.sealing is not None:
-            return self._take_sealed(reply, reply.sealing)
         if not reply.text and not reply.reasoning:
             self._open = None
             self.store.drop_reply(reply.id)
@@ -364,16 +349,8 @@ class Conversation:
         return self._seal(reply, Message("assistant", reply.text, extras=extras, ending=ending))
 
     def _seal(self, reply: _OpenReply, message: Message) -> Message:
-        return self._closed_with(self._stored(reply, message))
-
-    def _stored(self, reply: _OpenReply, message: Message) -> Message:
-        return self.store.seal_reply(reply.id, replace(message, made_by=message.made_by or reply.made_by))
-
-    def _take_sealed(self, reply: _OpenReply, sealing: Future[Message]) -> Message:
-        reply.sealing = None  # if it failed, the reply is still open
-        return self._closed_with(sealing.result())
-
-    def _closed_with(self, sealed: Message) -> Message:
+        made_by = message.made_by or reply.made_by
+        sealed = self.store.seal_reply(reply.id, replace(message, made_by=made_by))
         self._open = None
         self._add(sealed)
         return sealed
@@ -401,21 +378,13 @@ def _is_users(message: Message) -> bool:
     return message.role == "user" and TASK not in (message.extras or {})
 
 
-def _settle_with(future: Future[Message], work: Callable[[], Message]) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:  # raised when the result is taken
-        future.set_exception(error)
-
-
 class _OpenReply:
-    """A reply that is being streamed, with its stored text; `sealing` is set while it is being sealed."""
+    """A reply that is being streamed, with its stored text."""
 
-    __slots__ = ("id", "made_by", "reasoning", "sealing", "text")
+    __slots__ = ("id", "made_by", "reasoning", "text")
 
     def __init__(self, id: str, made_by: MadeBy) -> None:
         self.id = id
         self.made_by = made_by
         self.text = ""
         self.reasoning = ""
-        self.sealing: Future[Message] | None = None

@@ -35,7 +35,7 @@ class History:
 
     Methods raise ChatError if there is nowhere to go or the store fails; those that move the head also while
     a turn runs or another process has the session open. The session's cost does not change; plan, summary and
-    pins follow the branch.
+    pins follow the branch. Those that move the head can run in a thread, after `make_way`.
     """
 
     def __init__(self, runtime: Runtime, state: SessionState, gate: TurnGate, summaries: Summaries) -> None:
@@ -79,7 +79,7 @@ class History:
 
     def undo(self) -> Message:
         """Go back to before the newest user message, and return that message."""
-        self._require_idle()
+        self.make_way()
         turns = self.turns()
         if not turns:
             raise ChatError("There is nothing to undo: this branch has no message of yours.")
@@ -87,7 +87,7 @@ class History:
 
     def redo(self) -> None:
         """Undo the last move of the head."""
-        self._require_idle()
+        self.make_way()
         here = self._head
         # moves that a new message has turned into another branch cannot be redone
         while self._back and self._back[-1].reached != here:
@@ -98,7 +98,7 @@ class History:
 
     def rewind(self, message_id: str) -> Message:
         """Go back to before a message on this branch, and return that message."""
-        self._require_idle()
+        self.make_way()
         before = ""
         for message in self._messages:
             if message.id == message_id:
@@ -109,7 +109,7 @@ class History:
 
     def retake(self) -> Message:
         """Go back to the newest user message, so that it can be answered again, and return it."""
-        self._require_idle()
+        self.make_way()
         turns = self.turns()
         if not turns:
             raise ChatError("There is nothing to answer again: this branch has no message of yours.")
@@ -125,7 +125,7 @@ class History:
 
     def go_to(self, message_id: str) -> bool:
         """Go to the end of the branch that contains `message_id`; return False if that is this one."""
-        self._require_idle()
+        self.make_way()
         if any(message.id == message_id for message in self._messages):
             return False
         self._step(self.end_of(message_id))
@@ -140,8 +140,8 @@ class History:
     def _head(self) -> str:
         return self._messages[-1].id if self._messages else ""
 
-    def _require_idle(self) -> None:
-        """Raise ChatError while a turn runs, and cancel any summary of the branch."""
+    def make_way(self) -> None:
+        """Cancel any summary of the branch. Raises ChatError while a turn runs."""
         self._gate.require_idle()
         self._summaries.cancel()
 

@@ -9,6 +9,7 @@ from rolling_chat.agent.attachments import delete_attachments
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.messages import Message
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import SessionInfo
 
 _NEWEST = 40  # messages; enough to find the last user message and the last answer
@@ -34,13 +35,24 @@ class SavedSessions:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._known: list[SessionInfo] = []
 
     def all(self) -> list[SessionInfo]:
         """Return all sessions, those of this folder first, each group newest first."""
         with in_words():
             everything = self._runtime.store.sessions()
         here = str(self._runtime.folder)
-        return sorted(everything, key=lambda info: info.folder != here)
+        self._known = sorted(everything, key=lambda info: info.folder != here)
+        return self._known
+
+    def offered(self) -> list[SessionInfo]:
+        """Return all sessions while one is typed: as they were read last, where the store is remote."""
+        return self._known if self._runtime.store.is_remote else self.all()
+
+    async def read(self) -> None:
+        """Read what is offered, where the store is remote."""
+        if self._runtime.store.is_remote:
+            await in_background(self.all)
 
     def preview(self, session_id: str) -> SessionPreview:
         """Read the preview of a session; call it from a thread. Raises ChatError."""

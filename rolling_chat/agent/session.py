@@ -287,11 +287,15 @@ class Session:
         self._named = (self.model, self.address, line)
         return line
 
-    def require_sendable(self) -> None:
-        """Raise ChatError if a turn runs, another process has the session open, or it is a task's session."""
+    def require_idle(self) -> None:
+        """Raise ChatError if a turn runs or it is a task's session."""
         self.gate.require_idle()
         if self.info.task_of:
             raise ChatError("This is what was said in a task, to be read. /fork makes a copy to go on in.")
+
+    def require_sendable(self) -> None:
+        """Raise ChatError while a turn runs or another process has the session open, and for a task's."""
+        self.require_idle()
         self.state.make_ours()
         self.state.require_address()
 
@@ -300,7 +304,6 @@ class Session:
 
         The turn also sends the `waiting` messages that are added meanwhile.
         """
-        self.fallbacks.begin_turn()
         runtime, setup, config = self._runtime, self.setup, self.setup.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -488,7 +491,15 @@ class Session:
 
     def close(self) -> None:
         """Stop the session's background work and release the session; one without messages is deleted."""
+        self._end_work()
+        self.state.release()
+
+    async def leave(self) -> None:
+        """Close the session, off the event loop if its store is remote."""
+        self._end_work()
+        await self.conversation.queue.run(self.state.release)
+
+    def _end_work(self) -> None:
         self.summaries.cancel()
         self.servers.close()
         self.hooks.close()
-        self.state.release()

@@ -8,6 +8,7 @@ from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.file_states import FileState, file_states
 from rolling_chat.agent.file_undo import FileMove, FileUndo
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES
 from rolling_chat.tools import ToolContext
@@ -50,7 +51,8 @@ class SessionFiles:
     async def states(self) -> list[FileState]:
         """Return the files that this session's tools read and wrote, and whether they have changed."""
         with in_words():
-            used = self._runtime.store.files(self._session_id)
+            store = self._runtime.store
+            used = await off_loop(store, partial(store.files, self._session_id))
         return await in_background(partial(file_states, used))
 
     @property

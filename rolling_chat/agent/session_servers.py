@@ -197,7 +197,7 @@ class SessionServers:
         found = tuple(tool for tool in tools if tool.server.name in searched)
         more: list[Tool] = [*offered, *([SearchTool(found)] if found else [])]
         self._state.setup.use_more_tools(more)
-        self._keep()
+        await self._keep()
 
     async def stop(self) -> None:
         """Stop the session's own servers and those of the process, before the event loop ends."""
@@ -240,7 +240,7 @@ class SessionServers:
             self._state.notices.append(f"This session used the MCP {names} not configured here now.")
         self._state.notices.extend(f"MCP: {line}." for line in self._runtime.mcp_faults)
 
-    def _keep(self) -> None:
+    async def _keep(self) -> None:
         """Store which servers are off and which had their tools offered, if that has changed."""
         configured = self._runtime.mcp.by_name
         offered = {name: True for name, tools in self.tools.items() if tools and name in configured}
@@ -249,7 +249,7 @@ class SessionServers:
         servers |= offered | off
         if servers != self._stored:
             self._stored = servers
-            self._state.update(servers=servers)
+            await self._state.conversation.queue.run(partial(self._state.update, servers=servers))
 
     def _is_chosen(self, name: str) -> bool:
         """Return whether the settings offer a tool: all are offered, or those that a pattern matches."""

@@ -60,6 +60,7 @@ class SessionState:
         setup.use_effort(_known_effort(info.effort))
         self.setup = setup
         self.planner = Planner(runtime, setup, info.id, self.counts)
+        self.planner.cache.read()
         self._read_plan()
         self._read_pins()
         self.usage = runtime.store.usage(info.id)
@@ -134,6 +135,7 @@ class SessionState:
         self.former_addresses.pop(self.setup.model, None)
         self.former_addresses[self.setup.model] = self.setup.address
         self.planner.plan_state.use_model(model, address)
+        self.planner.cache.read()
         self.update(model=model, api_base=address)
 
     def use_effort(self, effort: Effort) -> None:
@@ -151,6 +153,7 @@ class SessionState:
         moved = (info.model, info.api_base) != (before.model, before.api_base)
         if moved:
             planner.plan_state.use_model(info.model, info.api_base)
+            planner.cache.read()
         switched = info.rolling != before.rolling
         if switched:
             self.setup.rolling = info.rolling

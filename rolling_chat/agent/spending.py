@@ -7,10 +7,12 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.events import Listener, SpendingQuestion
 from rolling_chat.figures import dollars
 from rolling_chat.providers.model_ref import ModelRef
@@ -61,9 +63,13 @@ class Spending:
         price = self.price_of(planned)
         if price is None:
             return self._unpriced(model, next(iter(limits)))
-        for name, limit in limits.items():
-            await self._keep(name, limit, price)
         self.in_flight[id(self)] = price
+        try:
+            for name, limit in limits.items():
+                await self._keep(name, limit, price)
+        except BaseException:
+            self.settle()
+            raise
         return ""
 
     def forbids(self, planned: PlannedRequest) -> str:
@@ -72,7 +78,7 @@ class Spending:
         if price is None or ModelRef.parse(planned.request.model).is_demo:
             return ""
         for name, limit in self._limits():
-            if self._is_passed(name, limit, price):
+            if self._is_passed(name, limit, price, self.spent(name)):
                 return f"agent.{name}"
         return ""
 
@@ -110,21 +116,29 @@ class Spending:
             if limit:
                 yield name, limit
 
-    def _is_passed(self, name: str, limit: float, price: float) -> bool:
+    def _is_passed(self, name: str, limit: float, price: float, spent: float) -> bool:
         """Return whether a request of that price, with those in flight, may pass a limit."""
-        pending = sum(self.in_flight.values()) - self.in_flight.get(id(self), 0.0)
-        return self.spent(name) + pending + price > limit + self.raised.get(name, 0.0)
+        return spent + self._pending + price > limit + self.raised.get(name, 0.0)
+
+    @property
+    def _pending(self) -> float:
+        """The price of the requests in flight, without the own one."""
+        return sum(tuple(self.in_flight.values())) - self.in_flight.get(id(self), 0.0)
 
     async def _keep(self, name: str, limit: float, price: float) -> None:
-        if not self._is_passed(name, limit, price):
+        if not self._is_passed(name, limit, price, await self._spent_now(name)):
             return
         async with self.asking or contextlib.nullcontext():
-            if self._is_passed(name, limit, price):  # another answer may have raised the limit
-                await self._ask(name, limit, price)
+            spent = await self._spent_now(name)
+            # another answer may have raised the limit
+            if self._is_passed(name, limit, price, spent):
+                await self._ask(name, limit, price, spent + self._pending)
 
-    async def _ask(self, name: str, limit: float, price: float) -> None:
-        pending = sum(self.in_flight.values()) - self.in_flight.get(id(self), 0.0)
-        spent, allowed = self.spent(name) + pending, limit + self.raised.get(name, 0.0)
+    async def _spent_now(self, name: str) -> float:
+        return await off_loop(self.runtime.store, partial(self.spent, name))
+
+    async def _ask(self, name: str, limit: float, price: float, spent: float) -> None:
+        allowed = limit + self.raised.get(name, 0.0)
         what = "This session" if name == SESSION else "Today"
         line = (
             f"{what} has cost {dollars(spent)}, and the next request may cost {dollars(price)}: "

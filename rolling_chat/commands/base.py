@@ -64,7 +64,7 @@ class Browsed:
 class SessionShelf(Protocol):
     """The saved sessions for the list of sessions; methods that change one return an error line or ""."""
 
-    def choices(self) -> Sequence[Choice]:
+    async def choices(self) -> Sequence[Choice]:
         """Return an entry for each session."""
         ...
 
@@ -72,11 +72,11 @@ class SessionShelf(Protocol):
         """Return lines that show one session; called from a thread."""
         ...
 
-    def rename(self, session_id: str, title: str) -> str:
+    async def rename(self, session_id: str, title: str) -> str:
         """Give a session another title."""
         ...
 
-    def fork(self, session_id: str) -> str:
+    async def fork(self, session_id: str) -> str:
         """Copy a session."""
         ...
 

@@ -29,7 +29,8 @@ def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    choices = branch_choices(context.chat.session.history.branches(), time.time())
+    branches = await context.chat.apart(context.chat.session.history.branches)
+    choices = branch_choices(branches, time.time())
     if not choices:
         context.say("This session has no other branch: nothing was undone, rewound or retried in it.")
         return
@@ -37,7 +38,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if not chosen:
         return
     session = context.chat.session
-    head = session.history.end_of(chosen)
+    head = await context.chat.apart(lambda: session.history.end_of(chosen))
     if not await go_back(context, "Go to the branch", head, lambda: session.history.go_to(chosen)):
         return
     context.say("This is the branch as it was left; /redo returns to the other.")

@@ -48,7 +48,10 @@ def _row(what: str, requests: int, usage: Usage) -> tuple[str, ...]:
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    used = context.chat.session.usage_by_purpose()
+    session = context.chat.session
+    used, spent, misses = await context.chat.apart(
+        lambda: (session.usage_by_purpose(), session.spending.lines(), session.cache_misses())
+    )
     total = sum((usage for _, usage, _ in used.values()), Usage())
     requests = sum(count for count, _, _ in used.values())
     unpriced = sum(count for _, _, count in used.values())
@@ -62,9 +65,9 @@ async def _run(context: CommandContext, _argument: str) -> None:
     lead = [f"{figures.percent(cached)} of the input came from the provider's cache"]
     if unpriced:
         lead.append(f"the price of {figures.plural(unpriced, 'request')} is unknown, and not in the cost")
-    lead += context.chat.session.spending.lines()
+    lead += spent
     tables = [Table(_HEAD, tuple(rows))]
-    if misses := context.chat.session.cache_misses():
+    if misses:
         tables.append(Table(_MISSES, tuple(_miss_row(*miss) for miss in misses)))
     context.show_tables("Cost of this session", lead, tables)
 

@@ -37,7 +37,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
         context.say("No file was read or written in this session yet.")
         return
     changed = sum(file.since.value != "unchanged" for file in files)
-    kept, most = context.chat.session.files.kept_bytes
+    kept, most = await context.chat.apart(lambda: context.chat.session.files.kept_bytes)
     count = f"{figures.plural(len(files), 'file')}; {changed or 'none'} not as the session left it"
     room = f"{figures.size(kept)}, at most {figures.size(most)}; then the oldest go first"
     lead = [count, f"kept to undo changes, in all sessions: {room}"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rolling_chat.commands.base import Command, CommandContext
 
 
-def _run(context: CommandContext, _argument: str) -> None:
+async def _run(context: CommandContext, _argument: str) -> None:
     before = context.chat.session.info.short
-    context.chat.fork()
+    await context.chat.enter(context.chat.next.copy)
     context.reload()
     context.say(f"This is a copy of session {before}, which stays as it was.")
 

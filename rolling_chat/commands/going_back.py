@@ -25,7 +25,7 @@ async def go_back(context: CommandContext, title: str, head: str, go: Callable[[
     """
     session = context.chat.session
     move = None
-    if session.files.has_kept:
+    if await context.chat.apart(lambda: session.files.has_kept):
         here = session.head
         move = await context.wait_for(lambda _: session.files.move(here, head), "comparing files")
         if move is None:
@@ -39,7 +39,8 @@ async def go_back(context: CommandContext, title: str, head: str, go: Callable[[
         if not lines:
             return False
     if chosen != "files":
-        go()
+        session.history.make_way()
+        await context.chat.apart(go)
         context.reload()
     for line in lines:
         context.say(line)

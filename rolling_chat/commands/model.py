@@ -37,7 +37,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         name = await context.pick("Model", await _to_pick(context), current=chat.session.model) or ""
     if not name:
         return
-    context.say(chat.session.set_model(name, address.strip()))
+    context.say(await chat.apart(lambda: chat.session.set_model(name, address.strip())))
     for line in chat.session.model_warnings:
         context.say(line, warning=True)
     if line := await chat.session.ask_server():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rolling_chat.commands.base import Command, CommandContext
 
 
-def _run(context: CommandContext, _argument: str) -> None:
+async def _run(context: CommandContext, _argument: str) -> None:
     before = context.chat.session.resume_command if context.chat.session.conversation.recent else ""
-    context.chat.start_new()
+    await context.chat.enter(context.chat.next.new)
     context.reload()
     if before:
         context.say(f"A new session. The one before is kept: {before}")

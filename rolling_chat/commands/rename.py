@@ -5,7 +5,7 @@ from __future__ import annotations
 from rolling_chat.commands.base import Command, CommandContext
 
 
-def _run(context: CommandContext, argument: str) -> None:
+async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     if not argument:
         made = "yours" if chat.session.info.title_given else "made from your first message"
@@ -13,7 +13,7 @@ def _run(context: CommandContext, argument: str) -> None:
             f"The title is {chat.session.info.title or 'not there yet'!r}, {made}; /rename TITLE changes it."
         )
         return
-    chat.session.rename(argument)
+    await chat.apart(lambda: chat.session.rename(argument))
     context.refresh_title()
     context.say(f"The session is called {chat.session.info.title!r} now.")
 

@@ -11,14 +11,14 @@ from rolling_chat.commands.sessions import open_session, pick_session, session_c
 
 def _choices(context: CommandContext) -> list[Choice]:
     here = context.chat.session.info.id
-    others = [info for info in context.chat.saved.all() if info.id != here]
+    others = [info for info in context.chat.saved.offered() if info.id != here]
     choices = session_choices(others, time.time())
     return [replace(choice, value=info.short) for choice, info in zip(choices, others, strict=True)]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     if argument:
-        open_session(context, argument)
+        await open_session(context, argument)
     else:
         await pick_session(context)
 

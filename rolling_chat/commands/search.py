@@ -46,8 +46,10 @@ async def _run(context: CommandContext, argument: str) -> None:
     session_id, message_id = chosen.split()
     moved = session_id != chat.session.info.id
     if moved:
-        chat.resume(session_id)
-    if chat.session.history.go_to(message_id):
+        await chat.enter(lambda: chat.next.saved(session_id))
+    session = chat.session
+    session.history.make_way()
+    if await chat.apart(lambda: session.history.go_to(message_id)):
         context.reload()
         context.say("This is a branch that had been left; /redo returns to the other.")
     elif moved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,9 @@ class Shelf:
         self._saved = chat.saved
         self._wanted = argument.lower()
 
-    def choices(self) -> list[Choice]:
+    async def choices(self) -> list[Choice]:
         """Return an entry for each session."""
-        choices = session_choices(self._saved.all(), time.time())
+        choices = session_choices(await self._chat.apart(self._saved.all), time.time())
         return [choice for choice in choices if self._wanted in f"{choice.label} {choice.note}".lower()]
 
     def preview(self, session_id: str) -> list[str]:
@@ -70,30 +71,30 @@ class Shelf:
             lines.append(f"model: {found.answered}")
         return lines
 
-    def rename(self, session_id: str, title: str) -> str:
+    async def rename(self, session_id: str, title: str) -> str:
         """Give a session another title; return an error line, or an empty text."""
+        session = self._chat.session
+        is_open = session_id == session.info.id
+        give = partial(session.rename, title) if is_open else partial(self._saved.rename, session_id, title)
         try:
-            if session_id == self._chat.session.info.id:
-                self._chat.session.rename(title)
-            else:
-                self._saved.rename(session_id, title)
+            await self._chat.apart(give)
         except ChatError as error:
             return str(error)
         return ""
 
-    def fork(self, session_id: str) -> str:
+    async def fork(self, session_id: str) -> str:
         """Copy a session; return an error line, or an empty text."""
         try:
-            self._saved.fork(session_id)
+            await self._chat.apart(partial(self._saved.fork, session_id))
         except ChatError as error:
             return str(error)
         return ""
 
 
-def open_session(context: CommandContext, id_start: str) -> None:
+async def open_session(context: CommandContext, id_start: str) -> None:
     """Open the session whose id begins with `id_start`; report a change of model. Raises ChatError."""
     before = context.chat.session.model, context.chat.session.address
-    context.chat.resume(id_start)
+    await context.chat.enter(lambda: context.chat.next.saved(id_start))
     context.reload()
     if (context.chat.session.model, context.chat.session.address) != before:
         context.say(context.chat.session.model_line)
@@ -102,18 +103,18 @@ def open_session(context: CommandContext, id_start: str) -> None:
 async def pick_session(context: CommandContext, argument: str = "") -> None:
     """Let the user look through the sessions that match `argument`; open the one that they choose."""
     shelf = Shelf(context.chat, argument)
-    if not shelf.choices():
+    if not await shelf.choices():
         context.say("No saved session matches." if argument else "There are no saved sessions yet.")
         return
     browsed = await context.browse(shelf, current=context.chat.session.info.id)
     context.refresh_title()
     for session_id in browsed.deleted:
         try:
-            context.chat.saved.delete(session_id)
+            await context.chat.apart(partial(context.chat.saved.delete, session_id))
         except ChatError as error:
             context.say(f"Not deleted: {error}", warning=True)
     if browsed.chosen:
-        open_session(context, browsed.chosen)
+        await open_session(context, browsed.chosen)
 
 
 SESSIONS = Command("sessions", "[text]", "Open, rename, copy or delete a saved session", pick_session)

@@ -7,11 +7,11 @@ from rolling_chat.commands.base import Command, CommandContext
 _ACCESS = {"read": False, "write": True, "none": None}
 
 
-def _run(context: CommandContext, argument: str) -> None:
+async def _run(context: CommandContext, argument: str) -> None:
     session = context.chat.session
     name, _, access = argument.partition(" ")
     if not name:
-        shared = session.shared_with()
+        shared = await context.chat.apart(session.shared_with)
         names = ", ".join(f"{one} ({'write' if may_write else 'read'})" for one, may_write in shared.items())
         line = f"Shared with {names}" if names else "Shared with nobody"
         context.say(f"{line}; /share NAME read or write invites, /share NAME none ends that.")
@@ -20,7 +20,7 @@ def _run(context: CommandContext, argument: str) -> None:
     if access not in _ACCESS:
         context.say(f"There is no access {access!r}; there are {', '.join(_ACCESS)}.", warning=True)
         return
-    session.share(name, may_write=_ACCESS[access])
+    await context.chat.apart(lambda: session.share(name, may_write=_ACCESS[access]))
     may = "no longer sees this session" if access == "none" else f"may {access} this session now"
     context.say(f"{name} {may}.")
 

@@ -181,7 +181,7 @@ class PlainCommands:
 
     async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
         """Let the user choose a session."""
-        return Browsed(await self.pick("Sessions", shelf.choices(), current=current) or "")
+        return Browsed(await self.pick("Sessions", await shelf.choices(), current=current) or "")
 
     def reload(self) -> None:
         """Write the name of the open session and its newest messages."""

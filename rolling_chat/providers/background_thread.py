@@ -20,6 +20,14 @@ async def in_background(work: Callable[[], Result]) -> Result:
     Unlike asyncio.to_thread, it leaves nothing that the end of the event loop or program waits for: an import
     that takes seconds must not delay a user who quits.
     """
+    return await begun(work)
+
+
+def begun(work: Callable[[], Result]) -> asyncio.Future[Result]:
+    """Begin `work` in a daemon thread; return the future of its result.
+
+    Raises RuntimeError where no thread can be had.
+    """
     import asyncio  # noqa: PLC0415  # a loop is running; commands without one import this module too
 
     loop = asyncio.get_running_loop()
@@ -34,7 +42,7 @@ async def in_background(work: Callable[[], Result]) -> Result:
             loop.call_soon_threadsafe(_settle_unless_done, future, settle)
 
     threading.Thread(target=run, name="rolling-chat-background", daemon=True).start()
-    return await future
+    return future
 
 
 def _settle_unless_done(future: asyncio.Future[Any], settle: Callable[[], None]) -> None:

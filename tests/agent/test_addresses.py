@@ -174,7 +174,7 @@ async def test_a_session_from_before_is_not_sent_until_its_address_is_given(
     ]
     for refused in (lambda: chat.send("hello"), chat.carry_on):
         with pytest.raises(ChatError, match=r"--api-base default for api\.openai\.com"):
-            refused()
+            await collect(refused())
     assert provider.requests == []
 
     chat.session.set_model(chat.session.model, HERE)
@@ -232,7 +232,7 @@ async def test_an_unknown_address_is_still_unknown_when_the_model_comes_back(
     chat.session.set_model("anthropic/claude-sonnet-4-5")
     chat.session.set_model(MODEL)
     with pytest.raises(ChatError, match="does not know the address"):
-        chat.send("hello")
+        await collect(chat.send("hello"))
 
 
 @pytest.mark.parametrize("is_forked", [False, True])

@@ -97,7 +97,7 @@ async def test_a_session_open_elsewhere_can_be_followed_but_not_written(
     assert any("open in another terminal" in notice for notice in follower.session.notices)
     for refused in (lambda: follower.send("me too"), follower.carry_on):
         with pytest.raises(ChatError, match=r"open in another terminal .*/fork"):
-            refused()
+            await collect(refused())
     assert not follower.session.refresh()
     await collect(chat.send("second"))
     assert follower.session.refresh()
@@ -120,7 +120,7 @@ async def test_following_never_writes_to_what_the_other_does_right_now(
     assert len(follower.session.messages) == 2
     follower.session.overrides.set_rolling(True)
     with pytest.raises(ChatError):
-        follower.send("x")
+        await collect(follower.send("x"))
     store.append(here, Message("tool", "a", tool_call_id="c1"))
     reply = store.begin_reply(here, MadeBy("openai", MODEL))
     store.grow_reply(reply, "half")
@@ -239,10 +239,10 @@ async def test_nothing_is_not_sent(text: str, opened: Opened) -> None:
 async def test_there_must_be_something_to_go_on_with(opened: Opened) -> None:
     chat, *_ = opened(says("one"))
     with pytest.raises(ChatError, match="nothing to go on with"):
-        chat.carry_on()
+        await collect(chat.carry_on())
     await collect(chat.send("hi"))
     with pytest.raises(ChatError, match="nothing to go on with"):
-        chat.carry_on()
+        await collect(chat.carry_on())
 
 
 async def test_sessions_of_this_folder_come_first(opened: Opened) -> None:

@@ -79,7 +79,7 @@ class PlainContext:
         self.draft += "[picture]"
 
     async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
-        self.offered = list(shelf.choices())
+        self.offered = list(await shelf.choices())
         return Browsed(self.picks.pop(0) or "") if self.picks else Browsed()
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from rolling_chat.agent.errors import ChatError, in_words
@@ -259,7 +260,8 @@ class Summaries:
                     await self._state.conversation.read_missing(missing.index)
                     continue
                 await self._gate.idle.wait()
-                if self._publish(made.summary, expected) is None:
+                publish = partial(self._publish, made.summary, expected)
+                if await self._state.conversation.queue.run(publish) is None:
                     raise SummaryError("the conversation has gone another way meanwhile")
                 self._failures, self._wait_until = 0, 0.0
                 if made.refused:

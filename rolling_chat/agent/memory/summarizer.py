@@ -21,6 +21,7 @@ from rolling_chat.agent.request.plan_state import as_summary
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.spending import Spending
+from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
@@ -330,11 +331,11 @@ class Summarizer:
 
     async def _answer(self, question: PlannedRequest) -> Message:
         """Send a question once and return the answer, completing its record in the store in any case."""
-        if limit := self.spending.forbids(question):
-            raise SummaryError(f"its cost might pass {limit}")
         store, usage, error = self.runtime.store, Usage(), "cancelled"
+        if limit := await off_loop(store, partial(self.spending.forbids, question)):
+            raise SummaryError(f"its cost might pass {limit}")
         started = time.monotonic()
-        record_id = store.log_request(question.record, question.inputs)
+        record_id = await off_loop(store, partial(store.log_request, question.record, question.inputs))
         try:
             async with asyncio.timeout(self.patience):
                 answer = await self._finished(question.request)
@@ -352,7 +353,9 @@ class Summarizer:
             log.warning("no summary (%s): %s %s", failure.kind.value, failure, failure.detail)
             raise SummaryError(error) from failure
         finally:
-            store.finish_request(record_id, usage=usage, seconds=time.monotonic() - started, error=error)
+            seconds = time.monotonic() - started
+            finish = partial(store.finish_request, record_id, usage=usage, seconds=seconds, error=error)
+            await off_loop(store, finish)
 
     async def _finished(self, request: Request) -> Finished:
         async with aclosing(batches(self.runtime.provider.stream(request))) as stream:

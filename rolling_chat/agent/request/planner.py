@@ -47,7 +47,6 @@ class Planner:
         counts: SessionCounts,
     ) -> None:
         self._runtime = runtime
-        self._session_id = session_id
         self.setup = setup
         self.counts = counts
         self.plan_state = PlanState(runtime, setup, session_id, counts)
@@ -122,13 +121,13 @@ class Planner:
 
     def notice_idleness(self) -> None:
         """Mark the plan as uncached once the provider has dropped its cache of the session."""
+        self.cache.read()
         if self.plan_state.plan is not None and self.cache.is_cold:
             self.plan_state.plan = self.plan_state.plan.cold()
 
     def record(self, planned: PlannedRequest) -> str:
         """Log the request in the store before it is sent; return the record's id."""
-        self._runtime.store.update_session(self._session_id, plan=planned.record.plan)
-        return self._runtime.store.log_request(planned.record, planned.inputs)
+        return self._runtime.store.log_request(planned.record, planned.inputs, keep_plan=True)
 
     def finish(
         self, record_id: str, planned: PlannedRequest, usage: Usage, seconds: float, error: str

@@ -105,7 +105,7 @@ class RequestPreview:
         `input_limit` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
         """
         planner = self._planner
-        planner.notice_idleness()
+        await self._conversation.queue.run(planner.notice_idleness)
         await self._counter.count_uncertain(self._conversation.branch, tool_choice)
         try:
             planned = await self._plan(tool_choice, input_limit)
@@ -131,11 +131,9 @@ class RequestPreview:
         if not planner.is_quick(conversation.branch):
             return await self._plan_in_background(tool_choice, input_limit)
         try:
-            planned = planner.plan(conversation.branch, tool_choice=tool_choice, input_limit=input_limit)
+            return planner.plan(conversation.branch, tool_choice=tool_choice, input_limit=input_limit)
         except NotReadError:
             return await self._plan_in_background(tool_choice, input_limit)
-        conversation.save_counts()
-        return planned
 
     async def _plan_in_background(self, tool_choice: ToolChoice, input_limit: int) -> PlannedRequest:
         planner, conversation = self._planner, self._conversation

@@ -40,7 +40,7 @@ class CacheStatus:
 class PromptCache:
     """The provider's cache of one session, inferred from its rules and its reports.
 
-    For a resumed session, the last prompt and its time come from the store.
+    For a resumed session, `read` reads the last prompt and its time from the store.
     """
 
     def __init__(self, runtime: Runtime, setup: RequestSetup, session_id: str) -> None:
@@ -151,17 +151,23 @@ class PromptCache:
 
     @property
     def _last(self) -> AnsweredPrompt | None:
-        """The prompt that the model answered last in this session."""
-        return self._answered_by((self._setup.model, self._setup.address))
+        """The prompt that the model answered last in this session, as far as that was read."""
+        return self._answered.get((self._setup.model, self._setup.address))
 
     def _answered_by(self, target: tuple[str, str | None]) -> AnsweredPrompt | None:
         if not self._has_read:
-            self._has_read = True
-            self._newest = _stored(self._runtime.store.last_answer(self._session_id))
+            newest = self._runtime.store.last_answer(self._session_id)
+            self._newest, self._has_read = _stored(newest), True
+            if newest is None or newest.model == target[0]:
+                self._answered.setdefault(target, self._newest)
         if target not in self._answered:
             record = self._runtime.store.last_answer(self._session_id, target[0])
             self._answered[target] = _stored(record)
         return self._answered[target]
+
+    def read(self) -> None:
+        """Read what the model answered last, unless that is known."""
+        self._answered_by((self._setup.model, self._setup.address))
 
     def _stored_prefix(self, now: AnsweredPrompt) -> PromptPrefix | None:
         """Return the prefix of the stored request before `now`; None if that cannot be rebuilt."""

@@ -8,6 +8,7 @@ from functools import partial
 from rolling_chat.agent.request.builder import ToolChoice
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.context import FinalPrompt
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError
@@ -101,7 +102,9 @@ class PromptCounter:
             if not tokens:
                 return None
             if planner.plan_state.revision == revision and planner.plan_state.plan is since:
-                return planner.feedback.confirm(planned.plan, tokens, is_counted=True)
+                is_taken = planner.feedback.confirm(planned.plan, tokens, is_counted=True)
+                await off_loop(self._runtime.store, planner.setup.keep_knowledge)
+                return is_taken
             # The gauge or the user changed the plan meanwhile. Plan again; counts are cached.
         return False
 

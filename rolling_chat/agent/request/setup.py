@@ -54,10 +54,13 @@ class RequestSetup:
         self.revision = 0
         self.instructions = Instructions()
         self.skills = Skills()
+        self.model, self.address = model, address
+        self._has_learned = self._has_measured = False  # what is not stored yet
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
         """Use another model from the next request on, with the limits and calibration stored for it."""
+        self.keep_knowledge()
         self.model, self.address = model, address
         known = knowledge_of(model, address or "", self._runtime.store)
         self.learned, self.measurements = known.learned, known.measurements
@@ -93,34 +96,39 @@ class RequestSetup:
         self.read_instructions()
 
     def learn(self, learned: Learned) -> None:
-        """Store what a refusal revealed about this model's window, for later processes too."""
-        self._runtime.store.models.keep_learned(self.model, self.address or "", learned)
-        self.learned = learned
+        """Use what a refusal revealed about this model's window; `keep_knowledge` stores it."""
+        self.learned, self._has_learned = learned, True
         self.revision += 1
 
     def measure(self, group: Group | None, *, is_counted: bool = False) -> None:
-        """Store what a reply revealed about how this model counts tokens, for later processes too.
+        """Use what a reply revealed about how this model counts tokens; `keep_knowledge` stores it.
 
         `is_counted` is set for a count of a request that was not answered.
         """
         added = self.measurements.add(group)
-        self.measurements = added.counted() if is_counted else added
-        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
-        self.revision += 1
+        self._use_measurements(added.counted() if is_counted else added)
 
     def note_try(self) -> None:
-        """Store that the model answered or refused a request without a count: the next must fit by bound."""
-        if not self.measurements.calibration.knows_nothing:
-            return
-        self.measurements = self.measurements.tried()
-        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
-        self.revision += 1
+        """Note that the model answered or refused a request without a count: the next must fit by bound."""
+        if self.measurements.calibration.knows_nothing:
+            self._use_measurements(self.measurements.tried())
 
     def distrust_counts(self) -> None:
-        """Forget how this model counts tokens, for later processes too: its provider miscounted a prompt."""
-        self.measurements = Measurements(tries=self.measurements.tries + 1, is_miscounted=True)
-        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
+        """Forget how this model counts tokens: its provider miscounted a prompt."""
+        self._use_measurements(Measurements(tries=self.measurements.tries + 1, is_miscounted=True))
+
+    def _use_measurements(self, measurements: Measurements) -> None:
+        self.measurements, self._has_measured = measurements, True
         self.revision += 1
+
+    def keep_knowledge(self) -> None:
+        """Store what was learned about this model since the last time, for later processes too."""
+        models, whom = self._runtime.store.models, (self.model, self.address or "")
+        if self._has_learned:
+            models.keep_learned(*whom, self.learned)
+        if self._has_measured:
+            models.keep_measured(*whom, self.measurements.to_json())
+        self._has_learned = self._has_measured = False
 
     def use_more_tools(self, tools: Sequence[Tool]) -> None:
         """Offer `tools` besides the session's own from the next request on, replacing earlier ones."""

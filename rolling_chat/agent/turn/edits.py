@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 
 from rolling_chat.agent.file_undo import keep_edit
+from rolling_chat.agent.stops import finished
 from rolling_chat.messages import Ending, JsonObject
 from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.records import StoreError
@@ -31,9 +31,7 @@ async def make_edit(
     A thread cannot be stopped halfway, so a stop takes effect only after the result is known.
     """
     making = asyncio.create_task(asyncio.to_thread(_make, edit, context, kept_files, reply_id))
-    while not making.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({making})
+    await finished(making)
     return making.result()
 
 

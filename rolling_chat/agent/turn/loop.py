@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError
@@ -116,7 +117,7 @@ class AgentLoop:
             raise
         settled: list[ReplyEnded | ToolEnded] = []
         try:
-            self._settle(outcome, settled)
+            await self.conversation.queue.settle(partial(self._end, outcome, settled))
         except StoreError as failure:
             log.exception("the turn could not be settled")
             outcome, error = Outcome.FAILED, str(failure)
@@ -138,14 +139,12 @@ class AgentLoop:
                 return Outcome.CUT if is_cut else Outcome.DONE
             if limit:
                 why = "limit of calls" if self.calls.is_spent else "no more tools in this turn"
-                for ended in self.calls.refuse_rest(f"[not run: {why}]", Ending.REFUSED):
-                    await self.emit(ended)
+                await self.calls.refuse(f"[not run: {why}]")
                 return Outcome.DONE
             if message.writes_calls:
                 await self._announce_written_calls()
             if self._reply is not None and self._reply.is_misplaced:
-                for ended in self.calls.refuse_rest(_MISPLACED, Ending.REFUSED):
-                    await self.emit(ended)
+                await self.calls.refuse(_MISPLACED)
                 self._misplaced += 1
                 if self._misplaced > _MAX_MISPLACED:
                     return Outcome.DONE
@@ -179,9 +178,11 @@ class AgentLoop:
             if waiting not in self.waiting:  # withdrawn while the user was asked about a file
                 continue
             note = "\n\n".join(filter(None, (self.plan_mode.note, ruling.context)))
-            said = self.conversation.add_user(
-                outgoing.text, note, outgoing.attachments, outgoing.files, in_turn=True
-            )
+            add = partial(
+                self.conversation.add_user, outgoing.text, note, outgoing.attachments, outgoing.files,
+                in_turn=True,
+            )  # fmt: skip
+            said = await self.conversation.queue.run(add)
             self.waiting.remove(waiting)
             await self.emit(Steered(said))
             for line in (*ruling.lines, *outgoing.notices):
@@ -200,8 +201,8 @@ class AgentLoop:
             return False
         self._was_continued = True
         await self.emit(Noticed(f"A Stop hook sends the model on: {why}"))
-        said = self.conversation.add_user(f"[from a Stop hook] {ruling.reason}", in_turn=True)
-        await self.emit(Steered(said))
+        add = partial(self.conversation.add_user, f"[from a Stop hook] {ruling.reason}", in_turn=True)
+        await self.emit(Steered(await self.conversation.queue.run(add)))
         return True
 
     async def _announce_written_calls(self) -> None:
@@ -251,11 +252,11 @@ class AgentLoop:
         """
         setup = self.planner.setup
         before = setup.model
-        if not self.fallbacks.take_over(error):
+        if not await self.conversation.queue.run(partial(self.fallbacks.take_over, error)):
             return False
         log.warning("%s failed, %s answers instead: %s", before, setup.model, error)
         if self._reply is not None:
-            self._reply.end(Ending.FAILED)
+            await self.conversation.queue.run(partial(self._reply.end, Ending.FAILED))
         await self._begin()
         await self.emit(Noticed(self.fallbacks.describe(before), warning=True))
         return True
@@ -284,16 +285,18 @@ class AgentLoop:
                 advice = read_refusal(refusal, planned)
                 self.planner.setup.note_try()
                 await self.conversation.read_rest()  # the counts of any part of it may be wrong
+                queue = self.conversation.queue
                 if self.planner.feedback.learn_refusal(planned, advice.counted, self.conversation.messages):
                     advice = advice.without_counts()
-                    self.conversation.save_counts()
+                    await queue.run(self.conversation.save_counts)
                 if advice.learned is not None:
                     self.planner.setup.learn(advice.learned)
+                await queue.run(self.planner.setup.keep_knowledge)
                 refused = planned.report.bound
                 if attempt == RESENDS or not await self._may_resend(advice, refused, tool_choice):
                     raise refusal from error
                 if self._reply is not None:
-                    self._reply.end(Ending.FAILED)
+                    await self.conversation.queue.run(partial(self._reply.end, Ending.FAILED))
                 await self.emit(Noticed(advice.line))
         raise AssertionError  # the count never ends
 
@@ -348,7 +351,8 @@ class AgentLoop:
             self.conversation, self.provider, replace(planned.request, patience=self.fallbacks.patience),
             planned.made_by, iteration, self.emit, self.planner.setup.tool_calls != "native",
         )  # fmt: skip
-        record_id = self.planner.record(planned)
+        queue = self.conversation.queue
+        record_id = await queue.run(partial(self.planner.record, planned))
         started, error = time.monotonic(), "cancelled"
         try:
             message = await reply.receive()
@@ -359,18 +363,26 @@ class AgentLoop:
             raise
         finally:
             self._usage += reply.usage
-            miss = self.planner.finish(record_id, planned, reply.usage, time.monotonic() - started, error)
+            seconds = time.monotonic() - started
+            miss = await queue.run(
+                partial(self.planner.finish, record_id, planned, reply.usage, seconds, error)
+            )
             self.spending.settle()
             if miss is not None:
                 self.misses.append(miss)
         if not reply.was_retried:  # some servers report the sum of all attempts
             self.planner.feedback.learn_answer(reply.usage, message, self.conversation.branch)
-            with contextlib.suppress(StoreError):  # they are stored with the next request
-                self.conversation.save_counts()
         return message
 
+    def _end(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
+        """Leave nothing open, and store what was counted and learned in the turn."""
+        self._settle(outcome, settled)
+        with contextlib.suppress(StoreError):  # the next turn stores it
+            self.conversation.save_counts()
+            self.planner.setup.keep_knowledge()
+
     def _settle(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
-        """Close the open reply and the open calls. Never awaits, so that no stop can interrupt it."""
+        """Close the open reply and the open calls."""
         failed = outcome in {Outcome.FAILED, Outcome.BROKEN}
         ending = Ending.FAILED if failed else Ending.CANCELLED
         reply_ended = self._reply.end(ending) if self._reply is not None else None

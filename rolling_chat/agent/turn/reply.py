@@ -67,7 +67,8 @@ class Reply:
 
     async def receive(self) -> Message:
         """Return the sealed reply. Raises ProviderError and leaves the received part open for `end`."""
-        self._id = self.conversation.begin_reply(self.made_by)
+        begin = partial(self.conversation.begin_reply, self.made_by)
+        self._id = await self.conversation.queue.run(begin)
         self._started = time.monotonic()
         await self.emit(RequestStarted(self.request.model, self.iteration, self._id))
         message: Message | None = None

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from rolling_chat.agent.conversation import Conversation
@@ -14,6 +15,7 @@ from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.spending import Spending
+from rolling_chat.agent.stops import finished
 from rolling_chat.agent.turn.fallbacks import Fallbacks, ModelAt
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
@@ -93,7 +95,7 @@ class TaskSession(Protocol):
         """Return the loop of a turn."""
         ...
 
-    def close(self) -> None:
+    async def leave(self) -> None:
         """Release the session."""
         ...
 
@@ -147,19 +149,24 @@ class TaskRunner:
             owner=self.conversation.session_id, reply_id=asked_by.reply_id,
         )  # fmt: skip
         scope = replace(scope, spending=self.spending.named(scope.asker, self.asking))
+        queue = self.conversation.queue
         with _in_words():
-            session = self.open(self._created(scope, asked_by, target), scope)
+            session = await queue.run(lambda: self._opened(scope, asked_by, target))
         try:
             with _in_words():
-                asked = session.conversation.add_user(prompt, _NOTE, is_task=True)
+                asked = await queue.run(partial(session.conversation.add_user, prompt, _NOTE, is_task=True))
             await self.emit(TaskEvent(call, session.info.id, TurnStarted(asked)))
             ended = await self._follow(call, session, scope)
             with _in_words():
-                files = self._touched(session.info.id)
+                files = await queue.run(partial(self._touched, session.info.id))
             return _result(ended, session.conversation, files)
         finally:
             scope.spending.settle()
-            session.close()
+            await session.leave()
+
+    def _opened(self, scope: TaskScope, asked_by: AskedBy, target: ModelAt) -> TaskSession:
+        self.setup.keep_knowledge()  # what this turn has taught counts for the task, too
+        return self.open(self._created(scope, asked_by, target), scope)
 
     def _created(self, scope: TaskScope, asked_by: AskedBy, target: ModelAt) -> SessionInfo:
         return self.runtime.store.create_session(
@@ -247,10 +254,7 @@ def _result(ended: TurnEnded, conversation: Conversation, files: tuple[FileTouch
 
 async def _closed(turn: RunningTurn) -> None:
     """Stop a turn if it still runs, and wait until it is settled even if a second stop arrives."""
-    closing = asyncio.create_task(turn.close())
-    while not closing.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({closing})
+    await finished(asyncio.create_task(turn.close()))
 
 
 @contextlib.contextmanager

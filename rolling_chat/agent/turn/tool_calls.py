@@ -156,16 +156,13 @@ class CallRunner:
             await self._answer(group)
             _heed_stop()
             if self.stopped_by:
-                for ended in self.refuse_rest("[not run: a hook ended the turn]", Ending.REFUSED):
-                    await self.emit(ended)
+                await self.refuse("[not run: a hook ended the turn]")
                 return
         beyond = len(calls) - allowed
         if beyond <= 0:
             return
         limit = f"at most {MAX_CALLS_A_REPLY} a reply and {self.max_calls:,} a turn"
-        refused = ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED)
-        for call in calls[allowed:]:
-            await self.emit(self._ended(call, refused, 0.0))
+        await self.refuse(f"[not run: limit of calls, {limit}]")
         calls_were = "call was" if beyond == 1 else "calls were"
         line = f"{beyond:,} {calls_were} not run: limit of calls, {limit} (agent.max_tool_calls)."
         await self.emit(Noticed(line, warning=True))
@@ -217,7 +214,8 @@ class CallRunner:
         for note in news:
             if note:
                 result = self._with_note(attempt.call, result, note)
-        ended = self._ended(attempt.call, result, attempt.seconds)
+        store = partial(self._ended, attempt.call, result, attempt.seconds)
+        ended = await self.conversation.queue.run(store)
         self._open.popleft()
         await self.emit(ended)
 
@@ -267,6 +265,11 @@ class CallRunner:
             for note in (*ruling.contexts, *notes):
                 result = self._with_note(call, result, note)
         return self._with_note(call, result, _repeated(times)) if times >= REPEATS else result
+
+    async def refuse(self, text: str) -> None:
+        """Answer every open call without running it, and report it."""
+        for ended in await self.conversation.queue.run(partial(self.refuse_rest, text, Ending.REFUSED)):
+            await self.emit(ended)
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
         """Add a result with `text` for every open call, without running it.

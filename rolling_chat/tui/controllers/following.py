@@ -36,7 +36,9 @@ class Following:
         self._held_line = ""
         self._coming = False
         self._fault = ""
+        self._trouble = ""  # of the store
         self._unread = ""  # the error that prevented the report
+        self._looking = Coalesced(self._look)
         self._catching_up = Coalesced(self.catch_up)
         self._reading_older = Coalesced(self._read_older)
         self._wants_all = False
@@ -44,7 +46,7 @@ class Following:
 
     def load(self) -> None:
         """Show the newest part of the conversation, and the notices of the session."""
-        self._unread = ""
+        self._unread = self._trouble = ""  # what was told of them is gone with all else
         session = self._chat.session
         self._state.load(session.conversation.recent, session.result_tokens(session.conversation.recent))
         if not self._chat.session.conversation.recent:
@@ -81,22 +83,38 @@ class Following:
             self._state.changed()  # otherwise painting would request it again, in a loop
 
     def look(self) -> None:
-        """Show what another process wrote to the session, without scrolling; report each error once."""
+        """Show what another process wrote to the session, without scrolling, in the background.
+
+        Each error is reported once, and so is a store that is out of reach, and that is back.
+        """
+        self._tell_trouble()
+        if self._chat.session.holder and not self._state.busy:
+            self._looking.ask(self._stage)
+
+    def _tell_trouble(self) -> None:
+        trouble, before = self._chat.trouble, self._trouble
+        if trouble and not before:
+            self._state.notice(f"{trouble[0].upper()}{trouble[1:]}.", warning=True)
+        elif before and not trouble:
+            self._state.notice("The session store answers again.")
+        self._trouble = trouble
+
+    async def _look(self) -> None:
         try:
-            self._look()
+            await self._take_news()
             self._fault = ""
         except ChatError as error:
             if str(error) != self._fault:
                 self._fault = str(error)
                 self._state.notice(self._fault, warning=True)
 
-    def _look(self) -> None:
-        chat, holder = self._chat, self._chat.session.holder
-        if not holder or self._state.busy:
+    async def _take_news(self) -> None:
+        chat, session, holder = self._chat, self._chat.session, self._chat.session.holder
+        model = session.model_line
+        changed = await session.conversation.queue.run(session.refresh)
+        if chat.session is not session or self._state.busy:
             return
-        model = chat.session.model_line
-        changed = chat.session.refresh()
-        if not changed and not self._coming and chat.session.holder == holder:
+        if not changed and not self._coming and session.holder == holder:
             return
         self.load()
         self.catch_up_in_background()

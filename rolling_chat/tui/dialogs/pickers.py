@@ -84,9 +84,13 @@ class PickerScreen(FramedScreen[Result]):
         options.can_focus = False
         yield options
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """List the choices unfiltered, the current one highlighted."""
+        await self.prepare()
         self.narrow("")
+
+    async def prepare(self) -> None:
+        """Get what the list needs besides its choices."""
 
     @property
     def highlighted(self) -> Choice | None:

@@ -53,10 +53,9 @@ class SessionBrowser(PickerScreen[Browsed]):
         yield from super().parts()
         yield Static(id="preview", markup=False)
 
-    def on_mount(self) -> None:
-        """Read the sessions, and list them unfiltered."""
-        self._read()
-        super().on_mount()
+    async def prepare(self) -> None:
+        """Read the sessions."""
+        await self._read()
 
     def action_dismiss_none(self) -> None:
         """Stop renaming; without a rename, close the screen without a choice."""
@@ -77,16 +76,16 @@ class SessionBrowser(PickerScreen[Browsed]):
         box.action_select_all()
         self._hint("enter save the title · esc keep the old one")
 
-    def action_fork(self) -> None:
+    async def action_fork(self) -> None:
         """Copy the highlighted session."""
         choice = self.highlighted
         if choice is None or self._renamed:
             return
-        fault = self._shelf.fork(choice.value)
-        self._read()
+        fault = await self._shelf.fork(choice.value)
+        await self._read()
         self._say(fault or f"copied “{one_line(choice.label, 40)}”")
 
-    def action_delete(self) -> None:
+    async def action_delete(self) -> None:
         """Remove the highlighted session from the list; it is deleted when the screen is closed."""
         choice = self.highlighted
         if choice is None or self._renamed:
@@ -95,14 +94,14 @@ class SessionBrowser(PickerScreen[Browsed]):
             self._say("this session is open: go to another one first")
             return
         self._deleted.append(choice.value)
-        self._read()
+        await self._read()
         self._say(f"deleted “{one_line(choice.label, 40)}” · ctrl+r brings it back")
 
-    def action_undelete(self) -> None:
+    async def action_undelete(self) -> None:
         """Return the session deleted last to the list."""
         if self._deleted and not self._renamed:
             self._deleted.pop()
-            self._read()
+            await self._read()
             self._say("")
 
     @on(OptionList.OptionHighlighted)
@@ -127,9 +126,13 @@ class SessionBrowser(PickerScreen[Browsed]):
         if not self._renamed:
             super().take(choice)
             return
-        fault = self._shelf.rename(self._renamed, self.query_one(Input).value)
+        self._give_title(self._renamed, self.query_one(Input).value)
         self._end_renaming()
-        self._read()
+
+    @work
+    async def _give_title(self, session_id: str, title: str) -> None:
+        fault = await self._shelf.rename(session_id, title)
+        await self._read()
         self._say(fault)
 
     @property
@@ -149,10 +152,10 @@ class SessionBrowser(PickerScreen[Browsed]):
             box.value = self._query
         self.narrow(self._query)
 
-    def _read(self) -> None:
+    async def _read(self) -> None:
         """Read the sessions again and list them, keeping the highlighted row."""
+        choices = await self._shelf.choices()
         at = self.query_one(OptionList).highlighted
-        choices = self._shelf.choices()
         self._choices = tuple(choice for choice in choices if choice.value not in self._deleted)
         self.narrow(self.query_one(Input).value, at=at)
 

@@ -450,5 +450,6 @@ class ChatScreen(ReaderScreen):
             freeze_loaded_objects()
             self.chat.session.hooks.begin()
             await self.chat.remove_leftovers()
+            await self.chat.saved.read()
         except Exception as error:  # the user asked for nothing yet: do not end the program
             _log.warning("warming up failed", exc_info=error)

@@ -107,6 +107,7 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
     reply = Message("assistant", "Yes.", id="m2")
     planner.feedback.learn_answer(Usage(1_001), reply, [Message("user", "So?", id="m1"), reply])
     assert planner.setup.window == WINDOW
+    planner.setup.keep_knowledge()
     assert runtime.store.models.learned(MODEL, "") == Learned()
     runtime.store.close()
 
