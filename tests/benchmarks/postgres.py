@@ -1,4 +1,4 @@
-"""Sessions in PostgreSQL: 50 clients that write at once, a long session opened, statements for a turn."""
+"""Sessions in PostgreSQL: 50 clients at once, a long session opened, statements of a turn, keys far away."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
+from tests.benchmarks import postgres_turns
 from tests.support.postgres import ADMIN, Server, new_database, shared_server
 from tests.support.sessions import OFFLINE, new_session
 from tests.support.unsteady_network import unsteady_network
@@ -48,6 +49,8 @@ def run() -> Iterator[str]:
     yield _many_clients(server)
     yield from _long_session(server)
     yield from _slow_network(server)
+    yield from postgres_turns.statements()
+    yield from postgres_turns.keys()
 
 
 def _many_clients(server: Server) -> str:

@@ -1,4 +1,4 @@
-"""Long arguments are shortened, stay valid JSON and never grow."""
+"""Long arguments: cut, valid JSON, never longer than they were."""
 
 from __future__ import annotations
 

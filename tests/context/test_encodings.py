@@ -1,4 +1,4 @@
-"""Encodings are loaded from the published files only, and equal tiktoken's own."""
+"""Encodings: as tiktoken loads them, from the published files only."""
 
 from __future__ import annotations
 

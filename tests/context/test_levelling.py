@@ -1,4 +1,4 @@
-"""Leveling: the newest iteration is cut to fit, but no further than necessary."""
+"""Levelling: what is cut to make the newest iteration fit is cut no further than it must be."""
 
 from __future__ import annotations
 

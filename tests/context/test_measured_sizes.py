@@ -1,4 +1,4 @@
-"""Tables of sizes grow without being copied."""
+"""Sizes that are added to without being copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many turns are left, estimated from the pace of the newest turns."""
+"""How many turns are left: from the pace of the newest turns as they came in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worth of messages: by names shared with the newest ones, by size and by age."""
+"""What is worth keeping: what shares names with the newest messages, for its size and its age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting tokens: exact with a known encoding, conservative without one, once per message."""
+"""Counting: exact where an encoding is known, careful where it is not, once a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer 3a and leveling."""
+"""Layer 3a and levelling."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -53,14 +54,17 @@ def start_writer(address: str | Path, session: str) -> subprocess.Popen[str]:
     )
 
 
-def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """A Python process that runs `code`."""
+def start_python(
+    code: str, *arguments: str, environ: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A Python process that runs `code`, in this process's environment unless one is given."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=environ,
     )
 
 

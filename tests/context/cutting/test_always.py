@@ -1,4 +1,4 @@
-"""Properties of every text that is cut by kind."""
+"""What holds for every text that is cut by kind."""
 
 from __future__ import annotations
 

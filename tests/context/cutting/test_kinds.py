@@ -1,4 +1,4 @@
-"""Which lines are kept of each kind of text."""
+"""What is kept of each kind of text."""
 
 from __future__ import annotations
 

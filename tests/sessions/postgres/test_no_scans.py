@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
+from rolling_chat.agent import Chat
 from rolling_chat.messages import FileTouch, Message, Usage
 from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.postgres.database import Database, Row, Values
+from rolling_chat.sessions.postgres.migrations import use_schema
 from rolling_chat.sessions.records import AskedBy, RequestRecord, StoredSummary
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.schema import AgentSettings, Settings
+from tests.support.agent import ScriptedProvider, call, calls, collect, make_runtime, says
 from tests.support.postgres import Server
 from tests.support.sessions import OFFLINE, new_session
 
-_LARGE = ("session", "message", "request", "summary", "file")
+# all that grow with use
+_LARGE = (
+    "session", "message", "request", "summary", "file", "basis", "claim", "writer", "follower", "share",
+    "growing", "chunk", "file_change", "file_content", "picture", "picture_of", "learned", "measured",
+)  # fmt: skip
 
-# many sessions of the same login, each with a few messages
+# many sessions of the same login, each with a few messages, and as many rows of everything else
 _FILL = """
     SET search_path TO rolling_chat;
     INSERT INTO session (
@@ -45,28 +60,131 @@ _FILL = """
     FROM message WHERE depth = 1;
     INSERT INTO file (message, owner, session, path, action, sha256)
     SELECT number, owner, session, '/path' || number, 'read', '' FROM message;
+    INSERT INTO basis (owner, digest, value) SELECT owner, md5(id), '{}' FROM session;
+    INSERT INTO writer (store, owner, pid, host, machine, started)
+    SELECT 'store' || number, owner, number, 'h', 'm', 's' FROM session;
+    INSERT INTO claim (session, owner, store, since) SELECT number, owner, 'store' || number, 1 FROM session;
+    INSERT INTO follower (session, owner, store, until)
+    SELECT number, owner, 'other' || number, now() + interval '1 hour' FROM session;
+    INSERT INTO share (session, owner, member, may_write) SELECT number, owner, 'dave', true FROM session;
+    INSERT INTO growing (message, owner, session, store)
+    SELECT number, owner, session, 'store' || session FROM message WHERE depth = 5;
+    INSERT INTO chunk (message, owner, session, place, text, reasoning)
+    SELECT message, owner, session, 0, 'text', '' FROM growing;
+    INSERT INTO file_change (batch, place, message, owner, session, path, links, folders)
+    SELECT 'batch' || number, 0, number, owner, session, '/path' || number, 1, '[]' FROM message;
+    INSERT INTO file_content (owner, sha256, data, kept_at)
+    SELECT owner, md5(id), 'data', 1 FROM message;
+    INSERT INTO picture (owner, sha256, media_type, data)
+    SELECT owner, encode(sha256(id::bytea), 'hex'), 'image/png', id::bytea FROM message;
+    INSERT INTO picture_of (message, owner, session, sha256)
+    SELECT number, owner, session, encode(sha256(id::bytea), 'hex') FROM message;
+    INSERT INTO learned (owner, model, address, limit_tokens, learned_at)
+    SELECT owner, 'm' || number, '', 1, 1 FROM session;
+    INSERT INTO measured (owner, model, address, value) SELECT owner, 'm' || number, '', '{}' FROM session;
     ANALYZE;
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("is_member", [False, True])
-def test_whatever_a_chat_does_reads_by_an_index(server: Server, database: str, is_member: bool) -> None:
+_GRANT = """
+    DROP ROLE IF EXISTS carol; CREATE ROLE carol LOGIN;
+    GRANT USAGE ON SCHEMA rolling_chat TO carol;
+    GRANT ALL ON ALL TABLES IN SCHEMA rolling_chat TO carol;
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA rolling_chat TO carol;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rolling_chat TO carol;
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=["owner", "member"])
+def address(request: pytest.FixtureRequest, server: Server, database: str) -> str:
+    """A database with much in it, as its owner sees it, or a member whom policies hold."""
     login = "postgres"
-    if is_member:  # whom policies hold
-        server.sql("DROP ROLE IF EXISTS carol; CREATE ROLE carol LOGIN", database)
-        server.sql("GRANT USAGE ON SCHEMA rolling_chat TO carol", database)
-        server.sql("GRANT ALL ON ALL TABLES IN SCHEMA rolling_chat TO carol", database)
-        server.sql("GRANT ALL ON ALL SEQUENCES IN SCHEMA rolling_chat TO carol", database)
-        server.sql("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rolling_chat TO carol", database)
+    if request.param == "member":
+        server.sql(_GRANT, database)
         login = "carol"
     server.sql(_FILL.replace("LOGIN", login), database)
+    return server.url(database, login)
+
+
+@contextmanager
+def no_scan(server: Server, database: str) -> Iterator[None]:
+    """What is done meanwhile reads no row by going through a table."""
     before = scanned(server, database)
-    store = open_store(server.url(database, login))
-    use(store)
-    store.close()
+    yield
     after = scanned(server, database)
     assert {table: after[table] - before[table] for table in _LARGE} == dict.fromkeys(_LARGE, 0)
+
+
+def test_whatever_a_chat_does_reads_by_an_index(server: Server, database: str, address: str) -> None:
+    with no_scan(server, database):
+        store = open_store(address)
+        use(store)
+        store.close()
+
+
+async def test_each_statement_of_a_turn_reads_by_an_index(
+    server: Server, database: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: dict[str, Values] = {}
+    run = Database.run
+
+    def recorded(given: Database, statement: str, values: Values | None = None, **rest: Any) -> list[Row]:
+        sent.setdefault(statement, values or {})
+        return run(given, statement, values, **rest)
+
+    monkeypatch.setattr(Database, "run", recorded)
+    with no_scan(server, database):
+        await turns(address, tmp_path)
+    assert len(sent) > 20
+    with psycopg.connect(address) as connection:
+        use_schema(connection)
+        for statement, values in sent.items():
+            explain = f"EXPLAIN (FORMAT JSON) {statement}"
+            ((plan,),) = connection.execute(explain, {"again": False, **values}).fetchall()
+            assert scans(plan) == [], statement
+
+
+def scans(plan: object) -> list[str]:
+    """The large tables that a plan goes through."""
+    if isinstance(plan, list):
+        return [name for part in plan for name in scans(part)]
+    if not isinstance(plan, dict):
+        return []
+    is_scan = plan.get("Node Type") == "Seq Scan" and plan.get("Relation Name") in _LARGE
+    below = [name for part in plan.values() for name in scans(part)]
+    return [str(plan["Relation Name"]), *below] if is_scan else below
+
+
+async def turns(address: str, tmp_path: Path) -> None:
+    """Take turns of a chat, with calls, a change of a file, a task, a stop and moves, then open it again."""
+    provider = ScriptedProvider(
+        calls(call("list_files"), call("read_file", '{"path": "a.txt"}', "c2"), text="Let me see."),
+        calls(call("write_file", '{"path": "a.txt", "content": "two"}', "c3")),
+        calls(call("task", '{"prompt": "count"}', "c4")),
+        says("Three."),
+        says("So it is."),
+    )
+    settings = Settings(agent=AgentSettings(permissions="edits", max_cost_day=5.0, max_cost_session=5.0))
+    runtime = make_runtime(tmp_path, provider, settings=settings)
+    (runtime.folder / "a.txt").write_text("one")
+    runtime.store.close()
+    runtime = replace(runtime, store=open_store(address))
+    chat = Chat.open(runtime)
+    await collect(chat.send("What is here?"))
+    await collect(chat.send("And there?"))
+    session = chat.session
+    session.rename("A title")
+    session.history.undo()
+    session.history.redo()
+    session.export("json")
+    await session.files.states()
+    chat.fork()
+    chat.resume(session.info.id)
+    chat.saved.preview(session.info.id)
+    chat.search("zebra")
+    chat.dispose()
 
 
 def use(store: SessionStore) -> None:
