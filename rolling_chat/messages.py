@@ -252,7 +252,7 @@ def picture_address(part: JsonObject) -> str:
 
 def is_picture(part: JsonObject) -> bool:
     """Return whether a part of a message is a picture, in the form of any provider."""
-    return part.get("type") in {"image_url", "image", "input_image"}
+    return part.get("type") in ("image_url", "image", "input_image")  # which may be a list
 
 
 def parts_of(message: Message) -> Sequence[JsonObject]:

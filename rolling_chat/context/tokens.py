@@ -346,9 +346,10 @@ def _part_texts(part: JsonObject) -> Iterable[str]:
     if is_picture(part):
         return
     text = part.get("text")
-    if isinstance(text, str):
+    rest = {key: value for key, value in part.items() if key not in _OPAQUE_EXTRAS and key != "type"}
+    if isinstance(text, str) and (part.get("type") == "text" or len(rest) == 1):
         yield text
-    elif rest := {key: value for key, value in part.items() if key not in _OPAQUE_EXTRAS and key != "type"}:
+    elif rest:
         yield _compact(rest)
 
 

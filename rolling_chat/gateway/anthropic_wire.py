@@ -18,12 +18,14 @@ from rolling_chat.gateway.transcripts import (
     Said,
     Transcript,
     cut_content,
+    is_known,
     marked_fields,
     messages_of,
     plain_content,
+    plain_value,
     texts_of,
 )
-from rolling_chat.messages import JsonObject, Message
+from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers.cache_marks import mark_tools
 from rolling_chat.recognition.kept_messages import Kept, with_notice
 
@@ -91,17 +93,18 @@ def _said(message: Mapping[str, Any], source: int) -> Iterator[Said]:
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         raise ValueError("the content of a message is no list of blocks")
     if role == "assistant":
-        yield Said(_answer(content), source)
+        yield Said(_answer(content), source, known=is_known(content))
         return
     same = {TURN: SAME_TURN} if any(map(_is_result, content)) else {}
     for is_result, group in groupby(enumerate(content), lambda pair: _is_result(pair[1])):
         pairs = list(group)
         if is_result:
             for position, block in pairs:
-                yield Said(_result(block), source, (position,))
+                yield Said(_result(block), source, (position,), is_known([block]))
         else:
-            said = {"role": role, "content": plain_content([block for _, block in pairs]), **same}
-            yield Said(said, source, tuple(position for position, _ in pairs))
+            blocks = [block for _, block in pairs]
+            said = {"role": role, "content": plain_content(blocks), **same}
+            yield Said(said, source, tuple(position for position, _ in pairs), is_known(blocks))
 
 
 def _is_result(block: Mapping[str, Any]) -> bool:
@@ -125,7 +128,7 @@ def _answer(content: Sequence[Mapping[str, Any]]) -> JsonObject:
                 "type": "function",
                 "function": {
                     "name": str(block.get("name")),
-                    "arguments": json.dumps(block.get("input"), ensure_ascii=False),
+                    "arguments": _arguments(block.get("input")),
                 },
             }
             for block in calls
@@ -134,6 +137,13 @@ def _answer(content: Sequence[Mapping[str, Any]]) -> JsonObject:
     if unknown:
         answer[PROTECTED] = unknown
     return answer
+
+
+def _arguments(given: Json) -> str:
+    try:
+        return json.dumps(given, ensure_ascii=False)
+    except RecursionError:
+        return json.dumps(plain_value(given), ensure_ascii=False)
 
 
 def _message(original: Mapping[str, Any], transcript: Transcript, parts: Sequence[Kept]) -> Mapping[str, Any]:

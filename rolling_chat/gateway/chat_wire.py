@@ -12,9 +12,11 @@ from rolling_chat.gateway.transcripts import (
     Said,
     Transcript,
     cut_content,
+    is_known,
     marked_fields,
     messages_of,
     plain_content,
+    plain_value,
     texts_of,
 )
 from rolling_chat.messages import JsonObject, Message
@@ -32,9 +34,12 @@ class ChatWire:
     def read(self, data: Mapping[str, Any]) -> Transcript:
         """Read the conversation; a later system message stays where it is."""
         messages = messages_of(data)
-        said = tuple(Said(_copy(message, index), index) for index, message in enumerate(messages))
-        pinned = (index for index, message in enumerate(messages) if index and message.get("role") in _SYSTEM)
-        return Transcript(said, frozenset(pinned), all(map(_is_readable, messages)))
+        said = tuple(
+            Said(_copy(message, index), index, known=is_known(message.get("content")))
+            for index, message in enumerate(messages)
+        )
+        rules = (index for index, message in enumerate(messages) if index and message.get("role") in _SYSTEM)
+        return Transcript(said, frozenset(rules), all(map(_is_readable, messages)))
 
     def write(
         self, data: Mapping[str, Any], transcript: Transcript, kept: Sequence[Kept], notice: str
@@ -69,7 +74,11 @@ class ChatWire:
 
 def _copy(message: Mapping[str, Any], index: int) -> JsonObject:
     role = message.get("role")
-    copy = {key: value for key, value in message.items() if key != CACHE_MARK}
+    copy = {
+        key: value if key == "content" else plain_value(value)
+        for key, value in message.items()
+        if key != CACHE_MARK
+    }
     if role in _SYSTEM and index == 0:
         texts = texts_of(message.get("content"))
         return {
@@ -79,7 +88,7 @@ def _copy(message: Mapping[str, Any], index: int) -> JsonObject:
         }
     if "content" in copy:
         copy["content"] = plain_content(copy["content"])
-    protected = [part for call in message.get("tool_calls") or () for part in _unknown_of(call)]
+    protected = [part for call in copy.get("tool_calls") or () for part in _unknown_of(call)]
     if protected:
         copy[PROTECTED] = [*(copy.get(PROTECTED) or ()), *protected]
     return copy

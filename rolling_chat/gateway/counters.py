@@ -30,10 +30,13 @@ def _prometheus_counter() -> Any:
     except ImportError:
         return None
     try:
-        return metric(
+        counter = metric(
             "rolling_chat_gateway_requests",
             "Chat requests by what the rolling window did with them.",
             ["outcome"],
         )
     except ValueError:  # this process counts already
         return None
+    for outcome in OUTCOMES:  # an alarm on the first fault needs a zero before it
+        counter.labels(outcome=outcome)
+    return counter

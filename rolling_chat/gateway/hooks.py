@@ -20,11 +20,11 @@ from rolling_chat.gateway.counters import Counters
 from rolling_chat.gateway.model_facts import ModelDirectory, ModelFacts
 from rolling_chat.gateway.plan_store import PlanStore, Shared
 from rolling_chat.gateway.planning import ChatRequest, ModelKnowledge, PlannedChat, plan_chat
-from rolling_chat.gateway.refusals import lesson_of, overflow_in, proxy_error, refusal_of
+from rolling_chat.gateway.refusals import LEAST_SHARE, lesson_of, overflow_in, proxy_error, refusal_of
 from rolling_chat.gateway.settings import NAME, GatewaySettings, read_settings
 from rolling_chat.gateway.transcripts import Wire
 from rolling_chat.gateway.usage import counted_prompt
-from rolling_chat.recognition.fingerprints import Recognizer, seed_of
+from rolling_chat.recognition.fingerprints import Recognizer, seed_of, size_of
 
 LOG = logging.getLogger("rolling_chat.gateway")
 
@@ -125,7 +125,7 @@ class RollingWindow(CustomLogger):
             found.length,
             self._most.get(branch.prefixes[-1], 0),
         )
-        if sum(len(message.text) for message in branch.messages[found.length :]) > _LARGE:
+        if sum(map(size_of, branch.messages[found.length :])) > _LARGE:
             planned = await asyncio.to_thread(_plan, request, self._memo)
         else:
             planned = _plan(request, self._memo)
@@ -141,7 +141,7 @@ class RollingWindow(CustomLogger):
         data.update(planned.changes)
         return data
 
-    def _settings(self, tables: tuple[object, ...]) -> GatewaySettings:
+    def _settings(self, tables: tuple[tuple[str, object], ...]) -> GatewaySettings:
         """Read settings once: what is wrong with them is said once, too."""
         name = repr(tables)
         known = self._read.get(name)
@@ -178,7 +178,7 @@ class RollingWindow(CustomLogger):
             LOG.exception("The usage of a reply was not understood.")
 
     async def _learn_count(self, entry: _Open, plan: ContextPlan, reported: int) -> None:
-        known = ModelKnowledge.from_json(self._store.model(entry.model))
+        known = await self._known(entry)
         if not reported:
             if known.measurements.calibration.knows_nothing:
                 known = replace(known, measurements=known.measurements.tried())
@@ -189,6 +189,9 @@ class RollingWindow(CustomLogger):
         await self._store.keep(entry.prefix, confirmed, entry.shared)
         known = replace(known, measurements=known.measurements.add(group))
         await self._store.keep_model(entry.model, known.to_json(), entry.shared)
+
+    async def _known(self, entry: _Open) -> ModelKnowledge:
+        return ModelKnowledge.from_json(await self._store.model(entry.model, entry.shared))
 
     @override
     async def async_log_failure_event(
@@ -203,11 +206,13 @@ class RollingWindow(CustomLogger):
             if overflow is None:
                 return
             lesson = lesson_of(overflow, entry.report, entry.answer)
-            known = ModelKnowledge.from_json(self._store.model(entry.model))
+            known = await self._known(entry)
             known = replace(known, measurements=known.measurements.tried())
             if lesson.limit:
-                known = replace(known, limit=min(lesson.limit, known.limit or lesson.limit))
-                LOG.warning("A refusal says that %s takes %d tokens.", entry.model, lesson.limit)
+                least = entry.report.window * LEAST_SHARE
+                limit = min(size for size in (lesson.limit, known.limit) if size >= least)
+                known = replace(known, limit=limit)
+                LOG.warning("A refusal says that %s takes %d tokens.", entry.asked, lesson.limit)
             await self._store.keep_model(entry.model, known.to_json(), entry.shared)
             if lesson.counted:
                 await self._learn_count(entry, entry.plan, lesson.counted)
@@ -233,15 +238,14 @@ class RollingWindow(CustomLogger):
 
 
 def _plan(request: ChatRequest, memo: CountMemo) -> PlannedChat:
-    """Plan a request; a plan so far that makes no sense, whoever wrote it, is none."""
+    """Plan a request; a plan so far that makes no sense, or makes it too large, whoever wrote it, is none."""
     try:
         return plan_chat(request, memo)
-    except ContextOverflowError:
-        raise
-    except Exception:
+    except Exception as error:
         if request.plan is None:
             raise
-        LOG.warning("A stored plan makes no sense: its conversation is planned anew.", exc_info=True)
+        if not isinstance(error, ContextOverflowError):
+            LOG.warning("A stored plan makes no sense: its conversation is planned anew.", exc_info=True)
         return plan_chat(replace(request, plan=None, planned=0), memo)
 
 
@@ -255,12 +259,14 @@ def _is_fallback(kwargs: Mapping[str, Any], entry: _Open) -> bool:
     return any(isinstance(group, str) and group != entry.asked for group in groups)
 
 
-def _tables_for(facts: ModelFacts, key: Any) -> tuple[object, ...]:
-    """The proxy's settings, then the model's, the team's and the key's."""
+def _tables_for(facts: ModelFacts, key: Any) -> tuple[tuple[str, object], ...]:
+    """The proxy's settings, then the model's, the team's and the key's, each with where it stands."""
     litellm = sys.modules.get("litellm")
-    metadata = (getattr(key, name, None) for name in ("team_metadata", "metadata"))
-    own = (table.get(NAME) for table in metadata if isinstance(table, Mapping))
-    return (getattr(litellm, NAME, None), *facts.tables, *own)
+    places = (("the team's metadata", "team_metadata"), ("the key's metadata", "metadata"))
+    metadata = ((place, getattr(key, name, None)) for place, name in places)
+    own = ((place, table.get(NAME)) for place, table in metadata if isinstance(table, Mapping))
+    models = (("a model's model_info", table) for table in facts.tables)
+    return (("litellm_settings", getattr(litellm, NAME, None)), *models, *own)
 
 
 def _shared(cache: Any) -> Shared | None:

@@ -24,6 +24,7 @@ LOG = logging.getLogger("rolling_chat.gateway")
 _PREFIX = "rolling_chat:"
 _NEAR, _MOST = 8, 256  # how many prefixes are asked for at first, and then at most
 _DAY = 86_400  # seconds
+_STOOD_STILL = 1.5  # of our patience: a timer that comes so late says that this process stood still
 
 
 class Shared(Protocol):
@@ -87,22 +88,21 @@ class PlanStore:
     async def keep_model(self, model: str, known: Mapping[str, Json], shared: Shared | None) -> None:
         """Keep what a model taught."""
         self._models[model] = known
-        await self._share(f"{_PREFIX}model:{model}", known, shared)
+        await self._share(_model_key(model), known, shared)
 
-    def model(self, model: str) -> Mapping[str, Json]:
-        """Return what is known of a model here."""
+    async def model(self, model: str, shared: Shared | None) -> Mapping[str, Json]:
+        """Return what is known of a model, here and to the others: whoever adds to it must lose nothing."""
+        if shared is not None:
+            self._take_model(model, await self._use(shared.async_batch_get_cache, [_model_key(model)]))
         return self._models.get(model, {})
 
     async def _ask(self, branch: Branch, ends: Sequence[int], model: str, shared: Shared) -> int:
         """Fetch the plan of the first of `ends` that others know, and return its length; 0 for none."""
         keys = {end: f"{_PREFIX}plan:{branch.prefixes[end]}" for end in ends}
-        model_key = f"{_PREFIX}model:{model}"
-        values = await self._use(shared.async_batch_get_cache, [model_key, *keys.values()])
+        values = await self._use(shared.async_batch_get_cache, [_model_key(model), *keys.values()])
         if not isinstance(values, Mapping):
             return 0
-        known = _read(values.get(model_key))
-        if isinstance(known, dict):
-            self._models[model] = known
+        self._take_model(model, values)
         for end, key in keys.items():
             plan = _plan_of(values.get(key))
             if plan is not None:
@@ -110,20 +110,38 @@ class PlanStore:
                 return end
         return 0
 
+    def _take_model(self, model: str, values: object) -> None:
+        known = _read(values.get(_model_key(model))) if isinstance(values, Mapping) else None
+        if isinstance(known, dict):
+            self._models[model] = known
+
     async def _share(self, key: str, value: Mapping[str, Json], shared: Shared | None) -> None:
         if shared is not None:
             await self._use(partial(shared.async_set_cache, ttl=_DAY), key, json.dumps(value))
 
     async def _use(self, call: Callable[..., Awaitable[Any]], *given: Any) -> Any:
-        """Return what a call of the shared store returns, None if it fails or hangs."""
+        """Return what a call of the shared store returns, None if it fails or hangs.
+
+        While this process stands still no answer is heard: that is not held against the store.
+        """
         if self._clock() < self._rests_until:
             return None
-        try:
-            return await asyncio.wait_for(call(*given), self._patience)
-        except Exception as error:  # whatever the proxy's Redis raises: it may be gone
-            self._rests_until = self._clock() + self._rest
-            LOG.warning("Plans are not shared, each worker plans by itself: %r.", error)
-            return None
+        for is_last in (False, True):
+            began = self._clock()
+            try:
+                return await asyncio.wait_for(call(*given), self._patience)
+            except Exception as error:  # whatever the proxy's Redis raises: it may be gone
+                stood_still = self._clock() - began > _STOOD_STILL * self._patience
+                if isinstance(error, TimeoutError) and stood_still and not is_last:
+                    continue
+                self._rests_until = self._clock() + self._rest
+                LOG.warning("Plans are not shared, each worker plans by itself: %r.", error)
+                break
+        return None
+
+
+def _model_key(model: str) -> str:
+    return f"{_PREFIX}model:{model}"
 
 
 def _read(value: Any) -> Any:
@@ -131,7 +149,7 @@ def _read(value: Any) -> Any:
     if isinstance(value, str | bytes):
         try:
             return json.loads(value)
-        except ValueError:
+        except (RecursionError, ValueError):
             return None
     return value
 
@@ -140,8 +158,15 @@ def _plan_of(value: Any) -> ContextPlan | None:
     """Read a plan; None for what is none, whoever wrote it."""
     try:
         plan = ContextPlan.from_json(_read(value))
-        if plan is not None:
-            plan.to_json()  # what cannot be stored again is none either
+        if plan is None or _has_words(plan):
+            return None
+        plan.to_json()  # what cannot be stored again is none either
         return plan
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
+
+
+def _has_words(plan: ContextPlan) -> bool:
+    """Whether a plan would add words to a prompt: one of the gateway's never does."""
+    told = plan.decisions.told
+    return bool(plan.summary or plan.pins.notes or told.notes or told.untold or told.names)

@@ -16,12 +16,14 @@ from rolling_chat.context import (
     Pins,
     PromptReport,
     build_final_prompt,
+    prompt_bound,
 )
 from rolling_chat.context.calibration import safety_margin
 from rolling_chat.gateway.model_facts import ModelFacts
+from rolling_chat.gateway.refusals import LEAST_SHARE
 from rolling_chat.gateway.settings import GatewaySettings
-from rolling_chat.gateway.transcripts import CACHE_MARK, Transcript, Wire, json_size
-from rolling_chat.messages import Json, JsonObject
+from rolling_chat.gateway.transcripts import CACHE_MARK, Transcript, Wire, json_size, plain_value
+from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.recognition.fingerprints import Branch
 from rolling_chat.recognition.kept_messages import kept_messages, notice_of
 
@@ -72,13 +74,14 @@ class PlannedChat:
     changes: Mapping[str, Any]
     plan: ContextPlan
     report: PromptReport
+    torn: int = 0  # messages that belonged to nothing, and left
     answer: int = 0  # how long an answer the model is asked for, 0 if nobody says
     max_tokens: int = 0  # what the answer was limited to, 0 if it was not
 
     @property
     def omitted(self) -> int:
         """Count the messages that were left out."""
-        return self.report.count(*_LEFT_OUT)
+        return self.report.count(*_LEFT_OUT) + self.torn
 
     @property
     def shortened(self) -> int:
@@ -91,30 +94,66 @@ def plan_chat(request: ChatRequest, memo: CountMemo) -> PlannedChat:
     config = _config(request)
     final = _build(request, config, memo)
     changes: dict[str, Any] = {}
-    if final.report.count(*_LEFT_OUT, *_CUT):
+    torn = _torn(request, final)
+    more = _bound(torn, request, memo)
+    if final.report.count(*_LEFT_OUT, *_CUT) or more > _room_for_answer(final.report) - final.report.reserve:
         changes = _written(request, final)
-        given = {name: request.data.get(name) for name in changes}
-        if json_size(changes) > json_size(given):
+        if _grows(request.data, changes):
             # the notice would be more than what it stands for: whole, or not at all
             final, changes = _build(request, replace(config, enabled=False), memo), {}
+    left = len(torn) if changes else 0
     if _is_to_mark(request):
         previous = request.transcript.said[request.planned - 1].source if request.planned else -1
         changes = request.wire.mark(request.data, changes, previous=previous, ttl=request.settings.cache_ttl)
     name, asked = _asked(request.data)
     if not asked:
         name, asked = "max_tokens", request.facts.asks
-    most = _room_for_answer(final.report)
+    most = max(1, _room_for_answer(final.report) - (0 if left else more))
     if asked > most:
-        return PlannedChat({**changes, name: most}, final.plan, final.report, most, most)
-    return PlannedChat(changes, final.plan, final.report, asked)
+        return PlannedChat({**changes, name: most}, final.plan, final.report, left, most, most)
+    return PlannedChat(changes, final.plan, final.report, left, asked)
 
 
 def _build(request: ChatRequest, config: ContextConfig, memo: CountMemo) -> FinalPrompt:
     pins = Pins(pinned=request.transcript.pinned)
-    return build_final_prompt(
-        request.branch.messages, config, tools=_tools(request.data), model=request.facts.name,
-        plan=request.plan, pins=pins, memo=memo,
-    )  # fmt: skip
+
+    def build(tools: Sequence[JsonObject]) -> FinalPrompt:
+        return build_final_prompt(
+            request.branch.messages, config, tools=tools, model=request.facts.name,
+            plan=request.plan, pins=pins, memo=memo,
+        )  # fmt: skip
+
+    tools = _tools(request.data)
+    try:
+        return build(tools)
+    except RecursionError:  # a schema is too deep to be written
+        return build([plain_value(tool) for tool in tools])
+
+
+def _torn(request: ChatRequest, final: FinalPrompt) -> Sequence[Message]:
+    """The messages that no prompt can carry: results of no call, calls without results."""
+    if not final.report.count(Fate.REPAIRED) or final.plan.sent is None:
+        return ()
+    kept = {item.index for item in final.plan.sent.items}
+    first = int(request.transcript.has_system)
+    return [one for index, one in enumerate(request.branch.messages) if index >= first and index not in kept]
+
+
+def _bound(torn: Sequence[Message], request: ChatRequest, memo: CountMemo) -> int:
+    if not torn:
+        return 0
+    calibration = request.known.measurements.calibration
+    return prompt_bound(torn, model=request.facts.name, calibration=calibration, memo=memo)
+
+
+def _grows(data: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    """Whether the changed fields are larger than the given ones; messages that both have are not measured."""
+    given, sent = ({id(one): one for one in fields["messages"]} for fields in (data, changes))
+    new = [one for name, one in sent.items() if name not in given]
+    system = data.get("system") if "system" in changes else None
+    room = json_size([*new, changes.get("system")]) - json_size([system])
+    gone = (one for name, one in given.items() if name not in sent)
+    return room > 0 and all((room := room - json_size(one) - 1) > 0 for one in gone)
 
 
 def _written(request: ChatRequest, final: FinalPrompt) -> dict[str, Any]:
@@ -127,7 +166,9 @@ def _written(request: ChatRequest, final: FinalPrompt) -> dict[str, Any]:
 def _config(request: ChatRequest) -> ContextConfig:
     settings, facts, known = request.settings, request.facts, request.known
     config, calibration = settings.config, known.measurements.calibration
-    window = min(size for size in (facts.window, config.max_context_tokens, known.limit) if size)
+    window = min(size for size in (facts.window, config.max_context_tokens) if size)
+    if window * LEAST_SHARE <= known.limit < window:
+        window = known.limit
     margin = safety_margin(config.safety_margin, is_set=settings.sets_margin, replies=calibration.replies)
     _name, asked = _asked(request.data)
     thought = _thought(request.data)
@@ -174,14 +215,15 @@ def _room_for_answer(report: PromptReport) -> int:
 def _tools(data: Mapping[str, Any]) -> Sequence[JsonObject]:
     """Everything beside the messages that a model reads: tools, and the schema of its answer."""
     tools = [tool for name in ("tools", "functions") for tool in _list(data.get(name))]
-    schema = data.get("response_format")
-    return [one for one in (*tools, schema) if isinstance(one, Mapping)]
+    schemas = (data.get(name) for name in ("response_format", "output_format", "output_config"))
+    return [one for one in (*tools, *schemas) if isinstance(one, Mapping)]
 
 
 def _is_to_mark(request: ChatRequest) -> bool:
     """A single question is not worth a mark, and whoever sets marks knows better."""
     data = request.data
-    if not (request.facts.marks and request.settings.cache_marks and request.transcript.readable):
+    is_read = request.transcript.readable and all(said.known for said in request.transcript.said)
+    if not (request.facts.marks and request.settings.cache_marks and is_read):
         return False
     is_chat = any(message.role == "assistant" for message in request.branch.messages)
     return (is_chat or bool(data.get("tools"))) and not _has_marks(data)

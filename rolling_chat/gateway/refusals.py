@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rolling_chat.context import ContextOverflowError, PromptReport
 from rolling_chat.providers.overflow_errors import Overflow, find_overflow, is_throttling, read_body
 
-# A window that is said to be less than this share of the one that was planned for is some other number.
-_LEAST_SHARE = 1 / 8
+LEAST_SHARE: Final = 1 / 8
+"""A window that is said to be less than this share of the one that was planned for is some other number."""
+
 # What a provider counts of a prompt, as a share of our estimate; beyond it is some other number.
 _MIN_RATIO, _MAX_RATIO = 0.3, 6.0
+_MOST_CAUSES = 3  # LiteLLM's error, that of its handler, that of the provider's package
 _NEXT_SHARE = 0.75  # what the same request is planned for when nobody says how much would fit
 
 
@@ -63,13 +65,33 @@ def proxy_error(refusal: Refusal, headers: Mapping[str, str]) -> Exception:
 
 
 def overflow_in(error: object) -> Overflow | None:
-    """Return what a provider's error says of the window; None if it is about something else."""
-    body = read_body(str(error))
-    status = getattr(error, "status_code", None)
-    status = status if isinstance(status, int) else None
-    if is_throttling(body, status):
-        return None
-    return find_overflow(body, status)
+    """Return what a provider's error says of the window; None if it is about something else.
+
+    LiteLLM passes on the words of some errors and leaves the numbers behind: those are in what it was raised
+    from.
+    """
+    found: Overflow | None = None
+    for one in _causes(error):
+        body, status = read_body(str(one)), getattr(one, "status_code", None)
+        status = status if isinstance(status, int) else None
+        if is_throttling(body, status):
+            return None
+        overflow = find_overflow(body, status)
+        if overflow is not None and (found is None or _numbers(overflow) > _numbers(found)):
+            found = overflow
+    return found
+
+
+def _causes(error: object) -> Iterator[object]:
+    for _ in range(_MOST_CAUSES):
+        yield error
+        error = getattr(error, "__cause__", None) or getattr(error, "__context__", None)
+        if error is None:
+            return
+
+
+def _numbers(overflow: Overflow) -> int:
+    return sum(number is not None for number in (overflow.limit, overflow.requested))
 
 
 def lesson_of(overflow: Overflow, report: PromptReport, answer: int) -> Lesson:
@@ -79,7 +101,7 @@ def lesson_of(overflow: Overflow, report: PromptReport, answer: int) -> Lesson:
     """
     nothing = Lesson(most=max(1, int(report.bound * _NEXT_SHARE)))
     limit, requested = overflow.limit, overflow.requested
-    if limit is None or limit < report.window * _LEAST_SHARE:
+    if limit is None or limit < report.window * LEAST_SHARE:
         return nothing
     if requested is None:
         return Lesson(limit) if report.unproven or limit < report.bound + answer else nothing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Final
 
 from rolling_chat.context import ContextConfig
@@ -18,7 +20,9 @@ LOG = logging.getLogger("rolling_chat.gateway")
 
 # Summaries need a second model, and names a tool that reads them back; a plan must not hold what was said.
 _LEFT_OUT = frozenset({"enabled", "summarize", "summary_model", "usage_threshold", "omitted_names"})
-_PLANNED = frozenset(item.name for item in fields(ContextKeys)) - _LEFT_OUT
+_PLANNED: Mapping[str, Rule] = {
+    item.name: item.metadata["rule"] for item in fields(ContextKeys) if item.name not in _LEFT_OUT
+}
 
 
 _UNTOUCHED: Final = ContextConfig(
@@ -52,48 +56,52 @@ _OWN: Mapping[str, Rule] = {
     "headers": Rule(bool),
     "cache_ttl": Rule(str, choices=("5m", "1h")),
 }
+_RULES: Mapping[str, Rule] = {**_PLANNED, **_OWN}
+_SHOWN = 40  # characters of what is wrong
 
 
-def read_settings(tables: Iterable[object]) -> GatewaySettings:
-    """Merge tables of settings, the later ones first in force; log and leave out what cannot be used."""
+def read_settings(tables: Iterable[tuple[str, object]]) -> GatewaySettings:
+    """Merge tables of settings, each with where it stands, the later ones first in force.
+
+    Log and leave out what cannot be used.
+    """
     settings = DEFAULTS
-    for table in tables:
+    for place, table in tables:
         if table is None:
             continue
         if not isinstance(table, Mapping):
-            _warn("the table", "a table of settings", table)
+            _tell(f"{NAME} in {place} is ignored: it takes a table of settings, not {_shown(table)}.")
             continue
         for name, value in table.items():
-            settings = _with(settings, str(name), value)
+            try:
+                settings = _with(settings, str(name), value)
+            except ValueError as error:
+                _tell(f"{NAME}.{_shown(str(name), is_name=True)} in {place} is ignored: {error}.")
     return settings
 
 
 def _with(settings: GatewaySettings, name: str, value: Any) -> GatewaySettings:
-    if name in _OWN:
-        rule = _OWN[name]
-        if type(value) is not rule.kind or (rule.choices and value not in rule.choices):
-            _warn(name, " or ".join(rule.choices) or "true or false", value)
-            return settings
-        own: dict[str, Any] = {name: value}
-        return replace(settings, **own)
-    if name not in _PLANNED:
-        LOG.warning("Unknown setting %s.%s is ignored: see the README for those there are.", NAME, name)
-        return settings
+    """Return settings with one more. Raises ValueError with what is wrong with it."""
+    rule = _RULES.get(name)
+    if rule is None:
+        near = get_close_matches(name, _RULES, n=1)
+        raise ValueError(f"there is no such setting{f', but {near[0]}' if near else ''}")
     try:
-        planned: dict[str, Any] = {name: _number(value)}
-        config = replace(settings.config, **planned)
-    except (TypeError, ValueError) as error:
-        LOG.warning("Setting %s is ignored: %s.", NAME, error)
-        return settings
+        checked = {name: rule.check(value)}
+    except ValueError as error:
+        raise ValueError(f"it takes {error}, not {_shown(value)}") from None
+    if name in _OWN:
+        return replace(settings, **checked)
+    config = replace(settings.config, **checked)
     return replace(settings, config=config, sets_margin=settings.sets_margin or name == "safety_margin")
 
 
-def _number(value: Any) -> Any:
-    """A share of 1 is written as an integer, too; a truth value is no number."""
-    if isinstance(value, bool):
-        raise TypeError(f"{value!r} is no number and no word")
-    return value
+@lru_cache(maxsize=1_000)
+def _tell(line: str) -> None:
+    """Log a line once: most tables are read again beside those of another model or key."""
+    LOG.warning("%s", line)
 
 
-def _warn(name: str, wanted: str, value: object) -> None:
-    LOG.warning("Setting %s.%s is ignored: it takes %s, not %.40r.", NAME, name, wanted, value)
+def _shown(value: object, *, is_name: bool = False) -> str:
+    text = repr(value)[1:-1] if is_name else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -359,3 +359,27 @@ async def test_call_fields_that_are_unknown_stay_with_their_call() -> None:
     calls = [message for message in sent["messages"] if message.get("tool_calls")]
     assert calls
     assert all(message in messages for message in calls)
+
+
+async def test_what_two_workers_learn_at_once_adds_up() -> None:
+    shared = SharedMemory()
+    one, other = Worker(8_000, shared=shared), Worker(8_000, shared=shared)
+    await one.send({"messages": chat(5)})
+    await other.send({"messages": chat(40)})
+    kwargs = {"litellm_call_id": "call-1", "exception": _refusal(4_000)}
+    await other.hooks.async_log_failure_event(kwargs, None, None, None)
+    await one.answer(1_234)
+    third = Worker(8_000, shared=shared)
+    await third.send({"messages": chat(5)})
+    assert (third.headers["x-rolling-window"], third.headers["x-rolling-tokens"]) == ("4000", "1234")
+
+
+@pytest.mark.parametrize("limit", [1, 999, 10**9, -5])
+async def test_a_window_that_nobody_can_have_learned_is_not_believed(limit: int) -> None:
+    shared = SharedMemory()
+    await Worker(8_000, shared=shared).send({"messages": chat(5)}, usage=1_234)
+    (key,) = (key for key in shared.values if ":model:" in key)
+    shared.values[key] = json.dumps({**json.loads(shared.values[key]), "limit": limit})
+    worker = Worker(8_000, shared=shared)
+    await worker.send({"messages": chat(5)})
+    assert worker.headers["x-rolling-window"] == "8000"

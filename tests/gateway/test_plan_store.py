@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
 from rolling_chat.context import ContextConfig, build_final_prompt
 from rolling_chat.gateway.plan_store import PlanStore
 from rolling_chat.recognition.fingerprints import Branch, Recognizer
@@ -48,3 +54,24 @@ async def test_a_shared_store_that_hangs_is_left_alone_for_a_while() -> None:
     assert shared.asked == 1
     shared.hangs, now = False, 106.0
     assert (await store.find(branch(4), "m", shared)).length == 5
+
+
+async def test_a_time_in_which_this_process_stood_still_is_no_fault_of_the_store(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared, now = SharedMemory(), 100.0
+    await keep(PlanStore(), branch(2), shared)
+    answer, asked = shared.async_batch_get_cache, 0
+
+    async def unheard_at_first(key_list: list[str]) -> Mapping[str, Any]:
+        nonlocal asked, now
+        asked += 1
+        if asked == 1:
+            now += 10.0
+            await asyncio.Event().wait()
+        return await answer(key_list)
+
+    monkeypatch.setattr(shared, "async_batch_get_cache", unheard_at_first)
+    store = PlanStore(patience=0.01, clock=lambda: now)
+    assert (await store.find(branch(4), "m", shared)).length == 5
+    assert not caplog.records

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 
+from rolling_chat.gateway.plan_store import PlanStore
 from rolling_chat.providers.litellm_loading import load_litellm
 from tests.support.conversations import assistant, user
 from tests.support.gateway import Worker
@@ -28,21 +29,28 @@ GARBAGE = [
 
 
 class Redis:
-    """A Redis of this test's own, which can be stopped."""
+    """A Redis of this test's own, which can be stopped and started again."""
 
     def __init__(self, folder: Path) -> None:
-        self._stack = ExitStack()
-        self.port = self._stack.enter_context(redis_server(folder))
+        self._folder, self._stack = folder, ExitStack()
         self.stop = self._stack.close
+        self.port = 0
+        self.start()
         self.client = redis.Redis(port=self.port)
 
-    def worker(self) -> Worker:
+    def start(self) -> None:
+        self.port = self._stack.enter_context(redis_server(self._folder, self.port))
+
+    def worker(self, *, rest: float = 5.0) -> Worker:
         """A worker with the cache that LiteLLM's proxy has of it."""
         load_litellm(None)
         from litellm.caching.redis_cache import RedisCache
 
         cache: Any = RedisCache(host="127.0.0.1", port=self.port)
-        return Worker(WINDOW, shared=cache)
+        return Worker(WINDOW, shared=cache, store=PlanStore(rest=rest))
+
+    def plans(self) -> int:
+        return len(list(self.client.scan_iter("*rolling_chat:plan:*")))
 
 
 @pytest.fixture
@@ -96,4 +104,17 @@ async def test_when_redis_goes_away_each_worker_plans_by_itself(
         assert sent["messages"][-1] == body["messages"][-1]
     assert int(worker.headers["x-rolling-omitted"]) > 0
     assert "each worker plans by itself" in caplog.text
+    assert not worker.hooks.counters.requests["failed_open"]
+
+
+async def test_when_redis_comes_back_plans_are_shared_again(server: Redis) -> None:
+    worker = server.worker(rest=0)
+    for number, body in enumerate(requests()):
+        if number == 4:
+            server.stop()
+        if number == 6:
+            server.start()
+        await worker.send(body)
+    assert server.plans() > 0
+    assert await server.worker().send(body) == await worker.send(body)
     assert not worker.hooks.counters.requests["failed_open"]

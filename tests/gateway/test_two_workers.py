@@ -162,12 +162,13 @@ async def test_clients_of_two_workers_fare_as_the_program_does(
         assert sum(map(len, found.values())) == CONVERSATIONS * TURNS
         assert all(len(prompts[-1]) < 2 * TURNS for prompts in found.values()), "all were trimmed"
     gateway, program = (mean_uncached(found) for found in (seen, own))
+    print(f"{CONVERSATIONS} conversations, {len(server.requests)} requests, none over; one worker died")
     print(f"uncached/new: {gateway:.3f} by two workers, {program:.3f} by the program")
     assert gateway <= 1.1 * program
 
 
 async def answered(clients: Clients, number: int, system: str, messages: list[Any]) -> str | None:
-    """Ask, and once more what was torn in mid-answer: its worker died. A refusal fails the test."""
+    """Ask, and once more what was torn in mid-answer when its worker died. A refusal fails the test."""
     import anthropic
     import openai
 

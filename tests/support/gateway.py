@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rolling_chat.gateway.model_facts import ModelDirectory
+from rolling_chat.gateway.plan_store import PlanStore
 from rolling_chat.providers.litellm_loading import load_litellm
 
 
@@ -73,6 +74,7 @@ class Worker:
         name: str = "gpt-4o",
         table: Mapping[str, Any] | None = None,
         key: Key | None = None,
+        store: PlanStore | None = None,
     ) -> None:
         info = {"max_input_tokens": window, "rolling_chat": dict(table or {})}
         row = {"litellm_params": {"model": name}, "model_info": info}
@@ -82,7 +84,8 @@ class Worker:
         self.window = window
         self.key = key or Key()
         self.cache = Cache(shared)
-        self.hooks = RollingWindow(models=ModelDirectory(lambda _model, _team: [row], lambda _model: {}))
+        models = ModelDirectory(lambda _model, _team: [row], lambda _model: {})
+        self.hooks = RollingWindow(models=models, store=store)
         self.headers: Mapping[str, str] = {}
         self._calls = 0
 

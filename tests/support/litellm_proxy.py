@@ -24,6 +24,9 @@ from tests.support.patience import PATIENCE_SECONDS, wait_for
 ROOT = Path(__file__).parents[2]
 MASTER_KEY = f"sk-{secrets.token_hex(24)}"
 _STARTS_WITHIN = 10 * PATIENCE_SECONDS  # LiteLLM is large, and each worker imports it
+# Within 5 seconds, the default, a worker has not imported LiteLLM where others want the processors, too. No
+# longer than that takes: for so long uvicorn waits for the answer of a worker that dies while it is asked.
+_ANSWERS_WITHIN = 2 * PATIENCE_SECONDS
 _REQUIREMENTS = ("litellm[proxy]>=1.105.3,<1.106",)
 
 
@@ -33,7 +36,11 @@ def proxy_folder(cache: pytest.Cache) -> Path:
     `ROLLING_CHAT_PROXY_VENV` names a virtual environment that has the proxy already.
     """
     given = os.environ.get("ROLLING_CHAT_PROXY_VENV")
-    venv = Path(given) if given else Path(cache.mkdir("litellm-proxy"))
+    return proxy_programs(Path(given) if given else Path(cache.mkdir("litellm-proxy")))
+
+
+def proxy_programs(venv: Path) -> Path:
+    """Return the folder of the proxy's programs in a virtual environment, which is made if there is none."""
     programs = venv / "bin"
     if (programs / "litellm").exists():
         return programs
@@ -46,12 +53,12 @@ def proxy_folder(cache: pytest.Cache) -> Path:
 
 
 @contextlib.contextmanager
-def redis_server(folder: Path) -> Iterator[int]:
+def redis_server(folder: Path, port: int = 0) -> Iterator[int]:
     """Run a Redis that keeps nothing, and yield its port; skip where there is none."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("there is no redis-server (Debian: apt-get install redis-server)")
-    port = free_port()
+    port = port or free_port()
     command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     with _running(command, folder / "redis.log"):
         _wait(lambda: _is_open(port), "Redis")
@@ -77,8 +84,7 @@ class LiteLLMProxy:
     def __enter__(self) -> LiteLLMProxy:
         command = [str(self._programs / "litellm"), "--config", str(self._config)]
         command += ["--host", "127.0.0.1", "--port", str(self.port), "--num_workers", str(self._workers)]
-        # else a worker that takes five seconds to import LiteLLM is taken for hung, and killed
-        command += ["--timeout_worker_healthcheck", str(int(_STARTS_WITHIN))]
+        command += ["--timeout_worker_healthcheck", str(int(_ANSWERS_WITHIN))]
         with contextlib.ExitStack() as stack:
             self._main = stack.enter_context(_running(command, self.log))
             _wait(lambda: self._is_live() and self._are_ready(0), f"the proxy ({self.log})")
