@@ -201,7 +201,7 @@ async def test_poison_in_redis_neither_stops_a_request_nor_speaks_in_it(kind: st
     await Worker(2_000, shared=shared).send(body, kind, usage=1_000)
     stored = {key: json.loads(value) for key, value in shared.values.items()}
     body["messages"] += KINDS[kind]([assistant("Yes."), user("Go on.")])["messages"]
-    for seed in range(300):
+    for seed in range(60):
         shared.values = {
             key: json.dumps(poisoned(value, random.Random(seed))) for key, value in stored.items()
         }

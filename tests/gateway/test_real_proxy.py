@@ -43,10 +43,10 @@ KEY = {"Authorization": f"Bearer {MASTER_KEY}"}
 
 
 class Claude(AnthropicServer):
-    """Signs its thinking; models that are called refusing have half the window that the proxy is told."""
+    """Signs its thinking; models that are called refusing have a quarter of the window that the proxy is told."""
 
     def refusal(self, body: Body, tokens: int) -> Fail | None:
-        self.window = WINDOW // 2 if body["model"] in REFUSING else WINDOW
+        self.window = WINDOW // 4 if body["model"] in REFUSING else WINDOW
         return super().refusal(body, tokens)
 
 
@@ -54,7 +54,7 @@ class GPT(OpenAIServer):
     """The same of OpenAI's."""
 
     def refusal(self, body: Body, tokens: int) -> Fail | None:
-        self.window = WINDOW // 2 if body["model"] in REFUSING else WINDOW
+        self.window = WINDOW // 4 if body["model"] in REFUSING else WINDOW
         return super().refusal(body, tokens)
 
 
@@ -252,7 +252,7 @@ def test_a_refusal_over_any_wire_teaches_the_window(place: Place, model: str, pa
     body = {"model": model, "max_tokens": 100, "messages": chat(90)}
     refused, answered = place.post(body, path), place.post(body, path)
     assert (refused.status_code, answered.status_code) == (400, 200)
-    assert answered.headers["x-rolling-window"] == str(WINDOW // 2)
+    assert answered.headers["x-rolling-window"] == str(WINDOW // 4)
 
 
 async def test_two_hundred_requests_at_once_are_all_answered(place: Place) -> None:
@@ -311,7 +311,7 @@ def test_wrong_settings_are_told_in_the_log_and_the_others_hold(place: Place) ->
 
 def test_prometheus_counts_the_outcomes(place: Place) -> None:
     place.post({"model": "gpt-4o", "messages": chat(2)})
-    metrics = httpx.get(f"{place.address}/metrics/", follow_redirects=True).text
+    metrics = httpx.get(f"{place.address}/metrics/", headers=KEY).text
     found = dict(re.findall(r'rolling_chat_gateway_requests_total\{outcome="(\w+)"\} (\S+)', metrics))
     assert float(found["unchanged"]) >= 1
     assert float(found.get("failed_open", 0)) == 0

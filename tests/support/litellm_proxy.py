@@ -27,7 +27,7 @@ _STARTS_WITHIN = 10 * PATIENCE_SECONDS  # LiteLLM is large, and each worker impo
 # Within 5 seconds, the default, a worker has not imported LiteLLM where others want the processors, too. No
 # longer than that takes: for so long uvicorn waits for the answer of a worker that dies while it is asked.
 _ANSWERS_WITHIN = 2 * PATIENCE_SECONDS
-_REQUIREMENTS = ("litellm[proxy]>=1.105.3,<1.106",)
+_REQUIREMENTS = ("litellm[proxy]>=1.105.3,<1.106", "prometheus-client<1")
 
 
 def proxy_folder(cache: pytest.Cache) -> Path:
@@ -60,8 +60,8 @@ def redis_server(folder: Path, port: int = 0) -> Iterator[int]:
         pytest.skip("there is no redis-server (Debian: apt-get install redis-server)")
     port = port or free_port()
     command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with _running(command, folder / "redis.log"):
-        _wait(lambda: _is_open(port), "Redis")
+    with _running(command, folder / "redis.log") as process:
+        _wait(lambda: _is_open(port), process, "Redis")
         yield port
 
 
@@ -87,7 +87,7 @@ class LiteLLMProxy:
         command += ["--timeout_worker_healthcheck", str(int(_ANSWERS_WITHIN))]
         with contextlib.ExitStack() as stack:
             self._main = stack.enter_context(_running(command, self.log))
-            _wait(lambda: self._is_live() and self._are_ready(0), f"the proxy ({self.log})")
+            _wait(lambda: self._is_live() and self._are_ready(0), self._main, f"the proxy ({self.log})")
             self._stack = stack.pop_all()
         return self
 
@@ -96,14 +96,14 @@ class LiteLLMProxy:
 
     def workers(self) -> list[int]:
         """Return the ids of the worker processes; not of a lone one, which is the proxy itself."""
-        tasks = Path(f"/proc/{self._main}/task").glob("*/children")
+        tasks = Path(f"/proc/{self._main.pid}/task").glob("*/children")
         children = [int(child) for task in tasks for child in task.read_text().split()]
         return [child for child in children if _serves(child)]
 
     def kill_worker(self) -> None:
         """Kill one worker, as a crash would, and return when another one is in its place."""
         os.kill(self.workers()[0], signal.SIGKILL)
-        _wait(lambda: self._are_ready(1), f"a worker in the place of one that died ({self.log})")
+        _wait(lambda: self._are_ready(1), self._main, f"a worker in the place of one that died ({self.log})")
 
     def _are_ready(self, died: int) -> bool:
         ready = self.log.read_text(errors="replace").count("Application startup complete")
@@ -126,7 +126,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], log: Path) -> Iterator[int]:
+def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -139,7 +139,7 @@ def _running(command: list[str], log: Path) -> Iterator[int]:
             command, stdout=file, stderr=file, env=environment, start_new_session=True, cwd=log.parent
         )
         try:
-            yield process.pid
+            yield process
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -158,5 +158,6 @@ def _is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _wait(is_ready: Callable[[], object], what: str) -> None:
-    wait_for(is_ready, f"{what} did not start", _STARTS_WITHIN)
+def _wait(is_ready: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:
+    wait_for(lambda: process.poll() is not None or is_ready(), f"{what} did not start", _STARTS_WITHIN)
+    assert process.poll() is None, f"{what} ended"
