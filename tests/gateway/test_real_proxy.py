@@ -43,7 +43,7 @@ KEY = {"Authorization": f"Bearer {MASTER_KEY}"}
 
 
 class Claude(AnthropicServer):
-    """Signs its thinking; models that are called refusing have a quarter of the window that the proxy is told."""
+    """Signs its thinking; those called refusing have a quarter of the window that the proxy is told."""
 
     def refusal(self, body: Body, tokens: int) -> Fail | None:
         self.window = WINDOW // 4 if body["model"] in REFUSING else WINDOW
