@@ -168,5 +168,5 @@ def _plan_of(value: Any) -> ContextPlan | None:
 
 def _has_words(plan: ContextPlan) -> bool:
     """Whether a plan would add words to a prompt: one of the gateway's never does."""
-    told = plan.decisions.told
-    return bool(plan.summary or plan.pins.notes or told.notes or told.untold or told.names)
+    notice = plan.decisions.notice
+    return bool(plan.summary or plan.pins.notes or notice.notes or notice.hidden_notes or notice.names)
