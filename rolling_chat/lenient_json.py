@@ -50,7 +50,7 @@ def _finite_or_none(text: str) -> float | None:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(text: str) -> float:

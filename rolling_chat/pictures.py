@@ -82,11 +82,11 @@ def is_cut_off(header: PictureHeader, data: bytes) -> bool:
 def why_not(header: PictureHeader, size: int) -> str:
     """Return why a picture cannot be sent to any model; empty if it can."""
     if size > MAX_BYTES:
-        return f"it has {figures.size(size)}, and {figures.size(MAX_BYTES)} is the most"
+        return f"it has {figures.size(size)}, and the limit is {figures.size(MAX_BYTES)}"
     if not header.width or not header.height:
-        return "its header is damaged: nobody can tell how large it is"
+        return "its header is damaged, so its size is unknown"
     if max(header.width, header.height) > MAX_SIDE:
-        return f"it is {header.pixels} pixels, and {MAX_SIDE:,} × {MAX_SIDE:,} is the most"
+        return f"it is {header.pixels} pixels, and the limit is {MAX_SIDE:,} × {MAX_SIDE:,}"
     return ""
 
 

@@ -73,7 +73,7 @@ def parse_address(text: str) -> WebAddress:
         raise ValueError(f"is longer than {MAX_LENGTH:,} characters")
     match = _ADDRESS.fullmatch(text)
     if match is None:
-        raise ValueError("is no address that begins with http:// or https://")
+        raise ValueError("is not an address that begins with http:// or https://")
     scheme, authority, target = match[1].lower(), match[2], match[3]
     if "@" in authority:
         raise ValueError("has a user name in it, which is not sent")

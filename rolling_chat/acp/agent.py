@@ -175,7 +175,7 @@ class ClientAgent(Agent):
         """List the saved sessions of a folder, or of all, newest first."""
         start = int(cursor) if cursor and cursor.isdecimal() and len(cursor) < 10 else 0
         if cursor and not start:
-            raise RequestError(INVALID_PARAMS, "That cursor is none of this agent's.")
+            raise RequestError(INVALID_PARAMS, "That cursor is not from this agent.")
         found = await _in_words(asyncio.to_thread(saved_sessions, cwd))
         page = [
             SessionInfo(
@@ -263,7 +263,7 @@ class ClientAgent(Agent):
         session = self._sessions.get(session_id)
         if session is None:
             raise RequestError(
-                NOT_FOUND, "No session of that id is open: load or resume it.", {"sessionId": session_id}
+                NOT_FOUND, "No session with that id is open: load or resume it.", {"sessionId": session_id}
             )
         return session
 

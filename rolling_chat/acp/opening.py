@@ -65,7 +65,7 @@ class Opener:
         except ChatError as error:
             raise RequestError(INVALID_PARAMS, _sentence(error)) from error
         if not known:
-            raise RequestError(NOT_FOUND, "There is no saved session of that id.", {"sessionId": id})
+            raise RequestError(NOT_FOUND, "There is no saved session with that id.", {"sessionId": id})
 
 
 def _folder(cwd: object) -> Path:

@@ -89,7 +89,7 @@ class PromptReader:
                 case ImageContentBlock():
                     said.add_word(await _kept(block.data, block.uri or "the picture", self.keep_picture))
                 case AudioContentBlock():
-                    raise ChatError("Not sent: Rolling Chat takes no audio.")
+                    raise ChatError("Not sent: Rolling Chat does not accept audio.")
         said.text = said.text.rstrip(" ")
         return said
 

@@ -60,7 +60,7 @@ def run_chat(options: Options, paths: Paths) -> int:
         )
     if chat is not None:
         if chat.session.conversation.recent and chat.session.resume_command:
-            print(f"Go on with: {chat.session.resume_command}")
+            print(f"Continue with: {chat.session.resume_command}")
         chat.dispose()
     return code
 

@@ -67,5 +67,5 @@ def _read_key(provider: KnownProvider) -> str:
     if not key:
         raise Failure("no key was given; nothing was stored", Exit.USAGE)
     if len(key) > _MAX_KEY or not (key.isascii() and key.isprintable()) or " " in key:
-        raise Failure("that is no API key: it has spaces or characters that keys do not have", Exit.USAGE)
+        raise Failure("that is not an API key: it has spaces or characters that keys do not have", Exit.USAGE)
     return key

@@ -51,7 +51,9 @@ def run_models(options: Options, paths: Paths) -> int:
         return Exit.DONE
     for line in _table(models):
         print(line)
-    print(f"\nPrices are dollars a million tokens. Catalog: {newest_catalog(paths.catalog_file).described};")
+    print(
+        f"\nPrices are in dollars per million tokens. Catalog: {newest_catalog(paths.catalog_file).described};"
+    )
     print("rolling-chat models --refresh fetches a newer one.")
     return Exit.DONE
 

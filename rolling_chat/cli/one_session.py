@@ -79,7 +79,7 @@ def delete_session(options: Options, paths: Paths) -> int:
 
 def _confirmed(info: SessionInfo) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Failure(f"say --yes to delete {info.short} without being asked", Exit.USAGE)
+        raise Failure(f"pass --yes to delete {info.short} without being asked", Exit.USAGE)
     question = f"Delete {info.short} ({one_line(info.title)}, {info.messages} messages) for good? [y/N] "
     return input(question).strip().lower() in {"y", "yes"}
 

@@ -22,7 +22,7 @@ def read_pipe(*, wait: bool) -> str:
     if stream is None or stream.closed or stream.isatty():
         return ""
     if not wait and not _speaks(stream):
-        print("rolling-chat: nothing came through the pipe; going on without it", file=sys.stderr)
+        print("rolling-chat: no input came through the pipe; continuing without it", file=sys.stderr)
         return ""
     return stream.buffer.read().decode("utf-8", "replace")
 

@@ -56,7 +56,7 @@ def search_sessions(options: Options, paths: Paths) -> int:
         print(json.dumps([asdict(hit) for hit in hits], indent=2))
         return Exit.DONE
     if not hits:
-        print(f"Nothing that was said holds {one_line(words, 60)!r}.")
+        print(f"No message contains {one_line(words, 60)!r}.")
     for hit in hits:
         title = one_line(hit.title) or "(no title)"
         print(f"{hit.session_short}  {when(hit.created_at)}  {_where(hit)}  {title}")
@@ -81,7 +81,7 @@ def _as_json(info: SessionInfo) -> dict[str, Json]:
 
 
 def _where(hit: SearchHit) -> str:
-    return f"turn {hit.turn}" if hit.on_branch else f"turn {hit.turn} of a branch that was left"
+    return f"turn {hit.turn}" if hit.on_branch else f"turn {hit.turn} of an old branch"
 
 
 def when(seconds: float) -> str:

@@ -116,7 +116,7 @@ class _Script:
             yield
         finally:
             if ended := await self._opened.close():
-                say(f"ended what commands left running: {', '.join(ended)}")
+                say(f"ended processes that commands left running: {', '.join(ended)}")
 
     async def _answer(self, text: str, *, says_outcome: bool = False) -> Exit:
         extra: Mapping[str, Json] = {}

@@ -33,17 +33,17 @@ def import_sessions(options: Options, paths: Paths) -> int:
     finally:
         store.close()
     if odd := _oddities(done):
-        print(f"Kept as they came, and repaired only in prompts: {odd}.")
+        print(f"Stored unchanged, and repaired only in prompts: {odd}.")
     return Exit.DONE
 
 
 def _line(imported: Imported) -> str:
     info = imported.info
     if info is None:
-        return "Passed over: a conversation without messages."
+        return "Skipped: a conversation without messages."
     title = one_line(info.title) or "(no title)"
     if not imported.is_new:
-        return f"Passed over: session {info.id} says the same already  {title}"
+        return f"Skipped: session {info.id} has the same messages already  {title}"
     return f"Imported {info.short}  {info.messages:>5} messages  {title}"
 
 

@@ -95,7 +95,7 @@ def _fields(front: str) -> Mapping[str, object]:
     if found is None:
         return MappingProxyType({})
     if not isinstance(found, dict):
-        raise FrontMatterError("its front matter is no table of names and values")
+        raise FrontMatterError("its front matter is not a table of names and values")
     return MappingProxyType({key: value for key, value in found.items() if isinstance(key, str)})
 
 

@@ -49,7 +49,7 @@ def _read_file(file: TrustedFile, faults: list[str]) -> Iterator[tuple[str, Hook
             raise ValueError(f"it is larger than {_MAX_BYTES:,} bytes")
         data = json.loads(file.data)
     except (ValueError, RecursionError) as error:
-        faults.append(f"{name} is left out: it is no JSON ({one_line(str(error), 100)}).")
+        faults.append(f"{name} is left out: it is not JSON ({one_line(str(error), 100)}).")
         return
     events = data.get("hooks") if isinstance(data, dict) else None
     if not isinstance(events, dict):
@@ -61,7 +61,7 @@ def _read_file(file: TrustedFile, faults: list[str]) -> Iterator[tuple[str, Hook
                 f"{name}: there is no event {printable(str(event), 60)} here; its hooks are left out."
             )
         elif not isinstance(groups, list):
-            faults.append(f"{name}: {event} is no list; its hooks are left out.")
+            faults.append(f"{name}: {event} is not a list; its hooks are left out.")
         else:
             for group in groups:
                 yield from (
@@ -71,7 +71,7 @@ def _read_file(file: TrustedFile, faults: list[str]) -> Iterator[tuple[str, Hook
 
 def _read_group(group: Any, what: str, faults: list[str]) -> Iterator[Hook]:
     if not isinstance(group, dict) or not isinstance(group.get("hooks", []), list):
-        faults.append(f"{what} is left out: it is no table with a list of hooks.")
+        faults.append(f"{what} is left out: it is not a table with a list of hooks.")
         return
     for one in group.get("hooks", [group]):
         try:
@@ -83,7 +83,7 @@ def _read_group(group: Any, what: str, faults: list[str]) -> Iterator[Hook]:
 def _read_one(one: Any, matcher: object) -> Hook:
     """Read one hook, ignoring unknown fields, which may be other agents'. Raises ValueError."""
     if not isinstance(one, dict):
-        raise ValueError("it is no table")
+        raise ValueError("it is not a table")
     if one.get("type", "command") != "command":
         raise ValueError(f"its type is {printable(str(one['type']), 40)}, and only commands are run")
     timeout = one.get("timeout", DEFAULT_TIMEOUT)

@@ -102,9 +102,9 @@ def _end(event: TurnEnded) -> Iterator[str]:
         case Outcome.DONE:
             yield f"Done in {took}."
         case Outcome.CUT:
-            yield "The answer was cut at its limit. An empty line goes on."
+            yield "The answer was cut at its limit. An empty line continues it."
         case Outcome.BROKEN:
-            yield "The answer broke off. An empty line goes on."
+            yield "The answer broke off. An empty line continues it."
         case Outcome.CANCELLED:
             yield f"Stopped after {took}."
         case Outcome.FULL:

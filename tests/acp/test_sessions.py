@@ -74,7 +74,7 @@ async def test_a_resumed_session_sends_no_history_and_a_fork_leaves_the_original
         assert fork != session
         await client.agent.prompt(session_id=fork, prompt=[text_block("in the copy")])
         await client.agent.close_session(session_id=fork)
-        with pytest.raises(RequestError, match="No session of that id is open"):
+        with pytest.raises(RequestError, match="No session with that id is open"):
             await client.agent.prompt(session_id=fork, prompt=[text_block("closed")])
         seen = len(client.editor.updates)
         await client.agent.resume_session(session_id=fork, cwd=str(folder))

@@ -138,7 +138,7 @@ async def test_pictures_of_older_turns_become_lines_before_what_was_said_is_drop
         (bomb(60_000), "60,000 × 60,000 pixels"),
         (SHOT[:200], "its end is missing"),
         (SHOT[:18], "its header is damaged"),
-        (SHOT + b"x" * 4_000_000, "3.8 MB is the most"),
+        (SHOT + b"x" * 4_000_000, "the limit is 3.8 MB"),
     ],
 )
 async def test_a_picture_that_cannot_be_sent_is_told_and_goes_as_its_name(

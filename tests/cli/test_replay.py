@@ -158,7 +158,7 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
         ),
         (["replay", "good.json", "--format", "xml"], "choose from 'table', 'json'"),
         (["replay", "good.json", "--svg", "no/such/folder.svg"], "in a folder that exists"),
-        (["replay", "good.json", "--max-input-tokens", "0"], "'0' is no whole number above 0"),
+        (["replay", "good.json", "--max-input-tokens", "0"], "'0' is not a whole number above 0"),
         (["replay", "good.json", "--reserved-output-tokens", "-1"], "no whole number"),
         (["replay", "good.json", "-c", "context.trim_to=7"], "context.trim_to"),
     ],

@@ -74,7 +74,7 @@ def test_search_names_session_turn_and_place(program: Program, session: str) -> 
     (hit, *_) = program("sessions", "search", '"list files"', "--json").json
     assert (hit["session_id"], hit["role"], hit["turn"], hit["on_branch"]) == (session, "user", 1, True)
     assert program("sessions", "search", "zebra", "--json").json == []
-    assert program("sessions", "search", "zebra").out == "Nothing that was said holds 'zebra'.\n"
+    assert program("sessions", "search", "zebra").out == "No message contains 'zebra'.\n"
     assert len(program("sessions", "search", "files", "--json", "--limit", "1").json) == 1
 
 
@@ -87,7 +87,7 @@ def test_what_was_exported_is_imported_again(program: Program, session: str) -> 
     for name in ("json", "jsonl"):
         text = program("sessions", "export", session, "--format", name).out
         (program.folder / f"talk.{name}").write_text(text)
-        assert f"session {session} says the same already" in program("sessions", "import", f"talk.{name}").out
+        assert f"session {session} has the same messages already" in program("sessions", "import", f"talk.{name}").out
     program("sessions", "delete", session, "--yes")
     assert "Imported" in program("sessions", "import", "talk.json").out
     (row,) = program("sessions", "list", "--json").json

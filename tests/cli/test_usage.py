@@ -15,7 +15,7 @@ from tests.support.program import Program
         (["sessions", "nope"], "choose from 'list', 'show', 'export', 'delete'"),
         (["-p", "x", "--output-format", "xml"], "choose from 'text', 'json', 'stream-json'"),
         (["-p", "x", "--approvals", "maybe"], "choose from 'read-only', 'plan', 'ask', 'edits', 'all'"),
-        (["-p", "x", "--max-iterations", "0"], "'0' is no whole number above 0"),
+        (["-p", "x", "--max-iterations", "0"], "'0' is not a whole number above 0"),
         (["-p", "x", "-c", "foo=1"], "unknown key foo"),
         (["-p", "x", "-c", "context.enabled=perhaps"], "context.enabled"),
         (

@@ -48,9 +48,9 @@ def test_without_trust_there_are_the_users_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ("[", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        ("\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "it is no JSON"),
+        ("[", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ("\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "it is not JSON"),
         ('{"hooks": []}', 'it has no table "hooks"'),
         ("[]", 'it has no table "hooks"'),
         (" " * 300_000, "it is larger than"),

@@ -76,11 +76,11 @@ def test_the_fields_of_the_format_are_kept(project: Path, paths: Paths) -> None:
 @pytest.mark.parametrize(
     ("front", "why"),
     [
-        ("name: ../x\ndescription: d", "is no name for one"),
-        ("name: Help Me\ndescription: d", "is no name for one"),
-        (f"name: {'x' * 65}\ndescription: d", "is no name for one"),
-        ("name: a--b\ndescription: d", "is no name for one"),
-        ('name: "a\\nb"\ndescription: d', "is no name for one"),
+        ("name: ../x\ndescription: d", "is not a valid name"),
+        ("name: Help Me\ndescription: d", "is not a valid name"),
+        (f"name: {'x' * 65}\ndescription: d", "is not a valid name"),
+        ("name: a--b\ndescription: d", "is not a valid name"),
+        ('name: "a\\nb"\ndescription: d', "is not a valid name"),
         ("name: x", "it has no description"),
         ("name: x\ndescription:", "it has no description"),
         ("name: {", "front matter is broken"),

@@ -192,4 +192,4 @@ async def test_quitting_twice_ends_them(context: ToolContext, tmp_path: Path) ->
 
 def test_a_run_of_one_question_ends_them_and_says_so(program: Program) -> None:
     ended = program("-p", f"run `{DAEMON.replace(chr(10), ' ')}`", "--approvals", "all")
-    assert re.search(r"ended what commands left running: \d+ \(sleep 600\)", ended.err)
+    assert re.search(r"ended processes that commands left running: \d+ \(sleep 600\)", ended.err)

@@ -41,7 +41,7 @@ def test_quitting_after_an_answer_ends_the_process_and_prints_how_to_go_on(desk:
     terminal.see("done in")
     terminal.type("\x11")
     assert terminal.leave() == 0
-    assert "Go on with: rolling-chat" in terminal.text
+    assert "Continue with: rolling-chat" in terminal.text
 
 
 @pytest.mark.parametrize(("text", "code"), [("hello", 0), ("", 2)])

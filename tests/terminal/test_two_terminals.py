@@ -23,7 +23,7 @@ def test_a_second_terminal_follows_the_first_and_goes_on_when_it_is_gone(desk: D
     second.see("❯ What color is the kettle?")
 
     first.kill()
-    second.see("has left this session", "❯ may I?")
+    second.see("has closed this session", "❯ may I?")
     second.wait_until(lambda: "open in another terminal" not in second.text, "it still follows")
     second.type("\r")
     second.see("waiting for demo/offline")

@@ -122,7 +122,7 @@ class Following:
         if self._coming:
             self._state.mark_still_streaming()
         if not chat.session.holder:
-            self._state.notice("The other terminal has left this session; you can go on in it here.")
+            self._state.notice("The other terminal has closed this session; you can continue it here.")
         if chat.session.model_line != model:
             self._state.notice(chat.session.model_line)
         if chat.session.conversation.is_whole:

@@ -36,7 +36,9 @@ async def ask_and_open(stage: LinkStage, address: str) -> None:
     """Ask the user, showing the whole address; then open it, or copy it if it must not be opened."""
     opens = may_be_opened(address)
     question = (
-        "The address of the link:" if opens else "No browser is given such an address; it can be copied:"
+        "The address of the link:"
+        if opens
+        else "Such an address is never opened in a browser; you can copy it:"
     )
     answer = "open it" if opens else "copy it"
     title = "Open a link" if opens else "Copy a link"

@@ -48,7 +48,7 @@ _SHIFTED: dict[str, tuple[int, By]] = {
     "shift+end": (1, "edge"),
 }
 _NO_CODE = "There is no code block under the cursor."
-_A_COPY = "What the editor opened was a copy: the message is as it was."
+_A_COPY = "The editor opened a copy: the message is unchanged."
 
 
 class ReadingStage(Workplace, Protocol):

@@ -85,7 +85,7 @@ class InspectorScreen(TablesScreen):
             self._say(str(error))
             return
         self._offered = (change, index)
-        self._say(f"{change.capitalize()} {price_line(price)} · {key} or enter does it, esc leaves it")
+        self._say(f"{change.capitalize()} {price_line(price)} · {key} or enter does it, esc cancels")
 
     def action_agree(self) -> None:
         """Make the change whose price is shown; without one, close the screen."""
@@ -130,7 +130,7 @@ class InspectorScreen(TablesScreen):
             return False
         self._offered = None
         self._redraw()
-        self._say("The conversation has gone another way: look again.")
+        self._say("The conversation has changed meanwhile: look again.")
         return True
 
     def _change(self, key: str, index: int) -> PinChange:

@@ -383,7 +383,7 @@ class ChatScreen(ReaderScreen):
         self.set_class(height < _LOW_HEIGHT, "-low")
         self.set_class(height < _SHORT_HEIGHT, "-short")
         self.query_one("#too-small", Static).update(
-            f"The terminal is too small:\n{width} × {height}; {_MIN_WIDTH} × {_MIN_HEIGHT} is the least."
+            f"The terminal is too small:\n{width} × {height}; {_MIN_WIDTH} × {_MIN_HEIGHT} is the minimum."
         )
         self.fit_question()
         self.state.changed()  # the to-do list folds on a low screen

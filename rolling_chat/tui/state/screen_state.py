@@ -301,7 +301,7 @@ class ScreenState:
         if self.doing:
             return f"{self.doing} · esc cancels"
         if self.can_carry_on:
-            return f"{self.last} · enter on an empty prompt goes on"
+            return f"{self.last} · enter on an empty prompt continues"
         parts = [self.last]
         if self.busy:
             took = f"{max(0.0, now - self.turn_began):.0f} s"

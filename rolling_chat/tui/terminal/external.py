@@ -96,7 +96,7 @@ def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -
     try:
         name, *options = shlex.split(command)
     except ValueError as error:
-        raise ExternalError(f"${variable} is no command: {one_line(command, 60)}.") from error
+        raise ExternalError(f"${variable} is not a command: {one_line(command, 60)}.") from error
     program = find_program(name, environ)
     if program is None:
         raise ExternalError(

@@ -37,7 +37,7 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await _open(pilot)
         await pilot.press("p")
-        await reads(pilot, "Pin r4 with its request:", "p or enter does it, esc leaves it")
+        await reads(pilot, "Pin r4 with its request:", "p or enter does it, esc cancels")
         assert not chat.session.pins.scope
         await pilot.press("p")
         await wait_until(pilot, lambda: "◆ r4" in shown(pilot) and "◇ r3" in shown(pilot))
@@ -98,14 +98,14 @@ async def test_a_message_that_has_gone_meanwhile_is_not_pinned_nor_another_in_it
         await reads(pilot, "Pin r4 with its request:")
         chat.session.history.undo()
         await pilot.press("p")
-        await reads(pilot, "The conversation has gone another way: look again.")
+        await reads(pilot, "The conversation has changed meanwhile: look again.")
         await pilot.press("x")
         await reads(pilot, "Exclude r2:")
         chat.session.history.undo()
         async for _ in chat.send("Which host?"):
             pass
         await pilot.press("x")
-        await reads(pilot, "The conversation has gone another way: look again.")
+        await reads(pilot, "The conversation has changed meanwhile: look again.")
         assert not chat.session.pins.scope
 
 

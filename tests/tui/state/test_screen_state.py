@@ -193,7 +193,7 @@ def test_a_turn_that_dies_leaves_nothing_running() -> None:
 )
 def test_how_a_turn_ended_stays_on_the_status_line(outcome: Outcome, can_carry_on: bool, last: str) -> None:
     state = _after(ASKED, _ended(outcome))
-    said = f"{last} · enter on an empty prompt goes on" if can_carry_on else last
+    said = f"{last} · enter on an empty prompt continues" if can_carry_on else last
     assert (state.can_carry_on, state.status(99.0)) == (can_carry_on, said)
 
 
