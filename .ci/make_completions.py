@@ -12,7 +12,8 @@ from pathlib import Path
 
 import shtab
 
-from rolling_chat.cli.parser import SHELLS, make_parser
+from rolling_chat.cli.parser import make_parser
+from rolling_chat.cli.subcommands import SHELLS
 
 FOLDER = Path(__file__).resolve().parents[1] / "rolling_chat" / "cli" / "completions"
 

@@ -51,9 +51,8 @@ def run_models(options: Options, paths: Paths) -> int:
         return Exit.DONE
     for line in _table(models):
         print(line)
-    print(
-        f"\nPrices are in dollars per million tokens. Catalog: {newest_catalog(paths.catalog_file).described};"
-    )
+    print("\nPrices are in dollars per million tokens.")
+    print(f"Catalog: {newest_catalog(paths.catalog_file).described}.")
     print("rolling-chat models --refresh fetches a newer one.")
     return Exit.DONE
 

@@ -123,7 +123,7 @@ def _parse(parts: Sequence[str], data: bytes, source: str, *, is_own: bool) -> C
     name = ":".join(parts).removesuffix(".md").lower()
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
         raise FrontMatterError(
-            f"“/{printable(name, 70)}” is not a valid name: use letters, digits, “-” and “_”, at most {_MAX_NAME}"
+            f"“/{printable(name, 70)}” is not a valid name: letters, digits, “-”, “_”, at most {_MAX_NAME}"
         )
     file = parse_markdown(data)
     if not file.body:

@@ -131,7 +131,8 @@ def _parse(path: Path, data: bytes, source: str, *, is_own: bool) -> Skill:
     name = file.text("name", 200) or path.parent.name
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
         raise FrontMatterError(
-            f"“{printable(name, 70)}” is not a valid name: use lowercase letters, digits and single hyphens, at most 64"
+            f"“{printable(name, 70)}” is not a valid name: "
+            "lowercase letters, digits and single hyphens, at most 64"
         )
     description = file.text("description", _MAX_DESCRIPTION)
     if not description:

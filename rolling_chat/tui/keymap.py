@@ -62,7 +62,9 @@ KEYS: tuple[KeyRow, ...] = (
         "shift+enter",
         "ctrl+j",
     ),
-    _fixed("up, down", "on the first or last line: what waits, or what you sent before", "up", "down"),
+    _fixed(
+        "up, down", "on the first or last line: waiting messages, or the ones you sent before", "up", "down"
+    ),
     _fixed("ctrl+r", "search what you sent; again for older, enter to use it, esc for your draft", "ctrl+r"),
     _fixed("tab", "complete a command; next to a folded paste, unfold it; go to a question", "tab"),
     _fixed(
@@ -84,7 +86,7 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("details", ("ctrl+o",), "chat", "details", "details"),),
     ),
     KeyRow(
-        "what asks: commands and edits, commands alone (edits), or nothing runs (plan, read-only)",
+        "what needs approval: commands and edits, only commands (edits), or nothing runs (plan, read-only)",
         (Action("mode", ("f4",), "chat", "mode", "mode"),),
     ),
     KeyRow(
@@ -100,7 +102,7 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("context", ("ctrl+g",), "chat", "context", "context"),),
     ),
     KeyRow(
-        "what was lost: what the messages that left mention, and the summary does not (/lost)",
+        "what was lost: names in dropped messages that the summary does not mention (/lost)",
         (Action("lost", ("f7",), "chat", "lost", "what was lost"),),
     ),
     KeyRow(
@@ -146,7 +148,7 @@ KEYS: tuple[KeyRow, ...] = (
 
 READING_KEYS: tuple[tuple[str, str], ...] = (
     ("up, down, j, k", "a line; left, right, ctrl+left, ctrl+right: a character, a word"),
-    ("home, end, g, G", "to the beginning, to the end; pages as ever"),
+    ("home, end, g, G", "to the beginning, to the end; pages as usual"),
     ("p, n", "the previous, the next message"),
     ("u, U", "your previous, your next message"),
     ("shift+arrows", "select; with ctrl words; shift+home, shift+end to the ends of the row"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.cli.parser import SHELLS
+from rolling_chat.cli.subcommands import SHELLS
 from tests.support.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]

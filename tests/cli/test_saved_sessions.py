@@ -87,7 +87,10 @@ def test_what_was_exported_is_imported_again(program: Program, session: str) -> 
     for name in ("json", "jsonl"):
         text = program("sessions", "export", session, "--format", name).out
         (program.folder / f"talk.{name}").write_text(text)
-        assert f"session {session} has the same messages already" in program("sessions", "import", f"talk.{name}").out
+        assert (
+            f"session {session} has the same messages already"
+            in program("sessions", "import", f"talk.{name}").out
+        )
     program("sessions", "delete", session, "--yes")
     assert "Imported" in program("sessions", "import", "talk.json").out
     (row,) = program("sessions", "list", "--json").json

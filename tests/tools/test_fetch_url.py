@@ -90,7 +90,7 @@ async def test_redirects_are_followed_within_the_host_only(opened: ToolContext) 
         ("file:///etc/passwd", "which is not an address that begins with http"),
         ("http://2130706433/", "which has a number for a host"),
         ("http://u:p@example.com/", "which has a user name in it"),
-        ("javascript:alert(1)", "which is no address"),
+        ("javascript:alert(1)", "which is not an address"),
         ("/", "redirects more than 10 times"),
     ],
 )

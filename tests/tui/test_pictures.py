@@ -254,7 +254,7 @@ def test_inspector(
         await type_line(pilot, "/context")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
         await pilot.press("p")
-        await reads(pilot, "esc leaves")
+        await reads(pilot, "esc cancels")
 
     assert _draw(snap_compare, _uncounted(tmp_path), tmp_path, size, scene)
 

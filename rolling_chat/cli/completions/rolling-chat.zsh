@@ -10,19 +10,19 @@
 
 _shtab_rolling_chat_commands() {
   local _commands=(
-    acp:'be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout'
+    acp:'run as the agent of an editor, by the Agent Client Protocol on stdin and stdout'
     completion:'print the completion of this command line for a shell'
     doctor:'show versions, folders, model, encodings, and what is missing'
-    inspect:'list a session'"'"'s requests, or show what became of every message of one'
+    inspect:'list a session'"'"'s requests, or show the fate of every message of one'
     login:'store a provider'"'"'s API key in the system'"'"'s keyring'
-    logout:'take a provider'"'"'s API key out of the keyring'
+    logout:'delete a provider'"'"'s API key from the keyring'
     mcp:'list, add and remove MCP servers, and log in to them'
     models:'list the models that can be reached, with windows and prices; fetch a newer catalog'
     replay:'Build every prompt that would have been sent, as the rolling pipeline plans it.'
     serve:'show the chat in a browser on this machine'
     sessions:'list, search, show, export, import, copy or delete saved sessions'
     settings:'list the settings that apply in this folder, and where each comes from'
-    usage:'what all sessions have used and cost, by day, model or folder'
+    usage:'the usage and cost of all sessions, by day, model or folder'
   )
   _describe 'rolling-chat commands' _commands
 }
@@ -30,7 +30,7 @@ _shtab_rolling_chat_commands() {
 _shtab_rolling_chat_mcp_commands() {
   local _commands=(
     add:'add a server to your own mcp.json'
-    list:'start all servers, and print how each is doing'
+    list:'start all servers, and print the state of each'
     login:'log in to a server in the browser'
     logout:'forget the login to a server'
     remove:'remove a server from your own mcp.json'
@@ -42,12 +42,12 @@ _shtab_rolling_chat_sessions_commands() {
   local _commands=(
     delete:'one session, for good'
     export:'one session as a document, to stdout'
-    import:'make sessions of a file: a JSON array of messages, or JSONL'
+    import:'import sessions from a file: a JSON array of messages, or JSONL'
     list:'all sessions, the newest first'
     pull:'copy sessions of that database to this machine'
     push:'copy sessions of this machine into the database that [sessions] store names'
-    search:'what was said in any session, best first'
-    show:'what is known of one session'
+    search:'messages of all sessions, best matches first'
+    show:'the facts of one session'
   )
   _describe 'rolling-chat sessions commands' _commands
 }
@@ -58,14 +58,14 @@ _shtab_rolling_chat_options=(
   "--model[the model to ask]:NAME:"
   "*-c[one setting for this run]:KEY=VALUE:"
   "--api-base[the address of the model\'s server (default\: the provider\'s own)]:URL:"
-  "--continue[go on with the newest session of this folder]"
-  "--resume[go on with a session, by its id as \`sessions list\` shows it\; any unique start will do]:ID:"
+  "--continue[continue the newest session of this folder]"
+  "--resume[continue a session, by its id as \`sessions list\` shows it\; any unique prefix works]:ID:"
   "--no-save[keep the session in memory only\; it is gone at the end]"
   "--plain[chat in plain lines, for screen readers\: no full screen]"
   "--trust[trust this folder\'s own instructions and settings, for this run]"
   "--approvals[which tools may run without asking]:approvals:(read-only plan ask edits all)"
-  "--tools[the tools that the model is offered, with commas]:LIST|none:"
-  "--max-iterations[how often a turn may go back to the tools]:N:"
+  "--tools[the tools offered to the model, separated by commas]:LIST|none:"
+  "--max-iterations[the maximum number of tool iterations in a turn]:N:"
   {-p,--print}"[ask once, print the answer and exit]:TEXT:"
   "--output-format[what -p prints (default\: text)]:output_format:(text json stream-json)"
   "--input-format[what -p reads\: one text, or a message a line (default\: text)]:input_format:(text stream-json)"
@@ -98,7 +98,7 @@ _shtab_rolling_chat_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--model[the model to ask]:NAME:"
   "*-c[one setting for this run]:KEY=VALUE:"
-  "--tokens[how good the token counts of all sent requests were, by model]"
+  "--tokens[the accuracy of the token counts of all sent requests, by model]"
   "--json[with --tokens\: the figures as JSON]"
   "--svg[with --tokens\: also draw them]:FILE:_files"
 )
@@ -108,7 +108,7 @@ _shtab_rolling_chat_doctor_defaults_added=0
 
 _shtab_rolling_chat_inspect_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--verify[exit with 1 unless it is what was sent, to the byte\; of a session, every request]"
+  "--verify[exit with 1 unless it is exactly what was sent\; for a session, check every request]"
   "--json[the report, or the list, as JSON]"
   ":a session to list its requests\; a request (q7b60935b), or SESSION\:N for the N-th of a session:"
 )
@@ -118,7 +118,7 @@ _shtab_rolling_chat_inspect_defaults_added=0
 
 _shtab_rolling_chat_login_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":such as anthropic\; nothing\: list what is stored:"
+  ":such as anthropic\; without it, list the stored keys:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -141,7 +141,7 @@ _shtab_rolling_chat_mcp_defaults_added=0
 
 _shtab_rolling_chat_mcp_add_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--url[the address of a server that runs]:URL:"
+  "--url[the address of a running server]:URL:"
   "*--header[a header for --url]:NAME=VALUE:"
   "*--env[a variable for the program]:NAME=VALUE:"
   ":the name of the server:"
@@ -202,13 +202,13 @@ _shtab_rolling_chat_replay_options=(
   "--model[the model to ask]:NAME:"
   "*-c[one setting for this run]:KEY=VALUE:"
   "--max-input-tokens[the window W (default\: the model\'s own)]:N:"
-  "--reserved-output-tokens[what is kept free for the answer]:N:"
+  "--reserved-output-tokens[tokens reserved for the answer]:N:"
   "--format[default\: table on a terminal, json elsewhere]:format:(table json)"
   "--json[the same as --format json]"
   "--emit-prompts[each row with the prompt itself]"
   "--svg[also draw the prompt\'s tokens over the requests]:FILE:_files"
-  "--jobs[replay by so many processes (default\: 1)]:N:"
-  "--output[write the rows into a file (.jsonl, .jsonl.gz, .parquet)\; run again, it goes on after a stop]:FILE:_files"
+  "--jobs[the number of processes (default\: 1)]:N:"
+  "--output[write the rows into a file (.jsonl, .jsonl.gz, .parquet)\; run again to resume after a stop]:FILE:_files"
   "(*):transcripts, folders or patterns, - for standard input, or a saved session\'s id:_files"
 )
 
@@ -234,7 +234,7 @@ _shtab_rolling_chat_sessions_defaults_added=0
 _shtab_rolling_chat_sessions_delete_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--yes[do not ask]"
-  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique prefix works:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -243,7 +243,7 @@ _shtab_rolling_chat_sessions_delete_defaults_added=0
 _shtab_rolling_chat_sessions_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: markdown]:format:(markdown jsonl html json)"
-  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique prefix works:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -267,9 +267,9 @@ _shtab_rolling_chat_sessions_list_defaults_added=0
 
 _shtab_rolling_chat_sessions_pull_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[every session\; only what is new travels]"
+  "--all[every session\; only new data is copied]"
   "--json[as a JSON array]"
-  "(*)::ids as \`sessions list\` shows them\; any unique start will do:"
+  "(*)::ids as \`sessions list\` shows them\; any unique prefix works:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -277,9 +277,9 @@ _shtab_rolling_chat_sessions_pull_defaults_added=0
 
 _shtab_rolling_chat_sessions_push_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[every session\; only what is new travels]"
+  "--all[every session\; only new data is copied]"
   "--json[as a JSON array]"
-  "(*)::ids as \`sessions list\` shows them\; any unique start will do:"
+  "(*)::ids as \`sessions list\` shows them\; any unique prefix works:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -289,7 +289,7 @@ _shtab_rolling_chat_sessions_search_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--limit[default\: 20]:N:"
   "--json[as a JSON array]"
-  "(*):\"words in quotes\" stand together, word\* begins one:"
+  "(*):\"words in quotes\" match as a phrase, word\* as a prefix:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -297,7 +297,7 @@ _shtab_rolling_chat_sessions_search_defaults_added=0
 
 _shtab_rolling_chat_sessions_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique prefix works:"
 )
 
 # guard to ensure default positional specs are added only once per session
