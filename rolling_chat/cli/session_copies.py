@@ -99,7 +99,9 @@ class _Copying:
                     self._tell(Arrived(info, Arrival.UP_TO_DATE))
                     continue
                 try:
-                    self._tell(copy_session(info, self._source, self._target, there))
+                    self._tell(
+                        copy_session(info, self._source, self._target, there, settings_too=not everything)
+                    )
                 except StoreOutOfReach as error:
                     raise Failure(
                         f"{index:,} of {plural(len(wanted), 'session')} had been done when {error.name} went "
@@ -124,6 +126,8 @@ class _Copying:
                 info = self._source.session(name)
             except (SessionNotFound, SessionAmbiguous) as error:
                 raise Failure(f"on {self._way.source}, {error}", Exit.USAGE) from error
+            if info.task_of:  # it goes with the session that it is a task of
+                info = self._source.session(info.task_of)
             found[info.id] = info
         return list(found.values())
 
@@ -148,7 +152,7 @@ class _Copying:
             case Arrival.UP_TO_DATE:
                 return "up to date"
             case Arrival.COPIED:
-                return f"{new} {self._way.done}"
+                return f"{new if arrived.messages else 'title and settings'} {self._way.done}"
             case Arrival.BRANCHED:
                 leads = self._way.target if arrived.leads_there else self._way.source
                 return (

@@ -331,10 +331,10 @@ class SessionStore(Protocol):
     def adopt(self, copy: SessionCopy) -> SessionInfo:
         """Store what is new of another store's session, with the ids that it has there, all of it or nothing.
 
-        To adopt what is here already changes nothing. Where a session was written to in both stores, that
-        which was last says where its head is, and what its title, its model and its pins are; what was said
-        in the other is a branch that was left. A fork's own messages are its own, and those that it shares
-        are its origin's, whichever comes first. What is new here is the user's own. Raises StoreError if the
+        To adopt the same copy again changes nothing. Head, title, model, pins and the like are those of the
+        store that was written to last, and those of the copy if both were at the same time; what was said in
+        the other is a branch that was left. A fork's own messages are its own, and those that it shares are
+        its origin's, whichever comes first. What is new here is the user's own. Raises StoreError if the
         session is open elsewhere, if it or what its messages stand below belongs to somebody else, and if
         that is neither here nor in the copy.
         """

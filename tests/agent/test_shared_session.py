@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime
-from tests.support.agent import Script, ScriptedProvider, collect, make_runtime, says
+from tests.support.agent import MODEL, Script, ScriptedProvider, collect, make_runtime, says
 from tests.support.postgres import new_team, shared_server
 
 Opened = Callable[..., tuple[Chat, Runtime]]
@@ -37,6 +37,7 @@ async def test_a_fork_of_what_is_shared_for_reading_is_gone_on_with(open_as: Ope
     session = theirs.session.info.id
     theirs.session.share("bob", may_write=False)
     theirs.close()
+    ada.store.update_session(session, api_base="http://hers.example")
     before = ada.store.copy_of(session)
 
     chat, bob = open_as("bob", says("my answer"))
@@ -45,6 +46,9 @@ async def test_a_fork_of_what_is_shared_for_reading_is_gone_on_with(open_as: Ope
     with pytest.raises(ChatError, match=r"ada's, and shared with you for reading only\. /fork makes a copy"):
         await collect(chat.send("may I?"))
     chat.fork()
+    with pytest.raises(ChatError, match=r"Not sent: this session does not know the address .* somebody else"):
+        await collect(chat.send("my question"))  # with my key
+    chat.session.set_model(MODEL, "default")
     await collect(chat.send("my question"))
     said = [message.text for message in bob.store.branch(chat.session.info.id)]
     assert said == ["her question", "her answer", "my question", "my answer"]

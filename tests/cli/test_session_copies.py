@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from rolling_chat.messages import Message
+from rolling_chat.messages import Message, ToolCall
 from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.records import AskedBy
 from rolling_chat.sessions.store import SessionStore
 from tests.support.postgres import new_database, shared_server
 from tests.support.program import Program, Ran
@@ -113,6 +114,37 @@ def test_of_two_sides_that_went_on_both_are_told_and_kept(run: Run, local: str, 
             (left,) = store.left_branches(session)
             assert store.branch(session, left.head)[-1].text == "here"
     assert run("sessions", "push", "--all").out.endswith("1 session: 1 up to date\n")
+
+
+def test_a_new_title_goes_along_where_the_session_is_named(run: Run, local: str, address: str) -> None:
+    session = make(local, "start")
+    run("sessions", "push", "--all")
+    with opened(local) as store:
+        store.update_session(session, title="renamed", pins=[store.session(session).head])
+    assert "up to date" in run("sessions", "push", "--all").out
+    assert run("sessions", "push", session).out.startswith(
+        f"{session[-8:]}  title and settings pushed  renamed\n"
+    )
+    assert "up to date" in run("sessions", "push", session).out
+    with opened(local) as store:
+        store.update_session(session, pins=[])
+    assert "title and settings pushed" in run("sessions", "push", session).out
+    with opened(address) as store:
+        assert store.session(session).title == "renamed"
+        assert store.state(session).pins == ()
+
+
+def test_a_task_goes_with_its_session(run: Run, local: str, address: str) -> None:
+    session = make(local, "start")
+    with opened(local) as store:
+        call = ToolCall("t", "task", "{}")
+        reply = store.append(session, Message("assistant", "", tool_calls=(call,)))
+        asked_by = AskedBy(reply.id, 0)
+        task = store.create_session(folder="/w", model="m", rolling=False, asked_by=asked_by).id
+    say(local, task, "look")
+    assert run("sessions", "push", task).out.startswith(f"{session[-8:]}  3 messages pushed  start\n")
+    with opened(address) as store:
+        assert [one.id for one in store.tasks(session)] == [task]
 
 
 def test_a_session_that_is_open_stays_as_it_is_and_the_others_go(run: Run, local: str, address: str) -> None:

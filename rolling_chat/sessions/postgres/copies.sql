@@ -124,7 +124,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- What is of the session as a whole, where its copy was written to last, and its summaries.
+-- What is of the session as a whole, unless it was written to since, and its summaries.
 CREATE OR REPLACE FUNCTION adopt_state(p_copy json) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE place session := seen(p_copy ->> 'id'); new_head bigint; fork_point bigint;
 BEGIN
@@ -134,7 +134,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'RC007', MESSAGE = 'not the owner', DETAIL = place.short;
     END IF;
-    IF place.updated_at < (p_copy ->> 'updated_at')::double precision THEN
+    IF place.updated_at <= (p_copy ->> 'updated_at')::double precision THEN
         UPDATE session SET
             title = p_copy ->> 'title', title_given = (p_copy ->> 'title_given')::boolean,
             title_says = (p_copy ->> 'title_says')::boolean, folder = p_copy ->> 'folder',

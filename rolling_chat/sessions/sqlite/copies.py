@@ -136,14 +136,14 @@ def _files(connection: sqlite3.Connection, number: int) -> Sequence[FileTouch]:
 def adopt(connection: sqlite3.Connection, session: int | None, copy: SessionCopy, now: float) -> int:
     """Add what is new of a session of another store; `session` is its row here, None for none.
 
-    Where both went on, that which was written to last says where the head is, and what else is of the session
-    as a whole; the other branch is one that was left.
+    Where both went on, the one that was written to last determines the head, and the session as
+    a whole; the other branch is one that was left.
     """
-    is_newer = session is None or directory.info(connection, session).updated_at < copy.info.updated_at
+    leads = session is None or directory.info(connection, session).updated_at <= copy.info.updated_at
     row = _add_session(connection, copy, now) if session is None else session
     for placed in copy.messages:
         _add_message(connection, row, copy.info.id, placed)
-    if is_newer:
+    if leads:
         _take_over(connection, row, copy)
     for record in copy.requests:
         _add_request(connection, row, record, copy)
