@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rolling_chat.context.measured_sizes import reply_bound
-from rolling_chat.context.prompt_items import Fixed, PromptItem, Sizes
+from rolling_chat.context.prompt_items import FixedSizes, PromptItem, Sizes
 
 # The smallest recorded share of the estimate: for a tokenizer that is known exactly, for one approximated by
 # another, and for an unknown one, whose estimate is a bound.
@@ -42,7 +42,7 @@ class Band(NamedTuple):
     spread: float
 
 
-def band_around(items: Iterable[PromptItem], fixed: Fixed, sizes: Sizes) -> Band:
+def band_around(items: Iterable[PromptItem], fixed: FixedSizes, sizes: Sizes) -> Band:
     """Return the band of a prompt with `items`; `fixed` is the size of the system message and the tools."""
     low, high = _ratios(sizes)
     below, above = _fixed_distances(fixed, sizes, low)
@@ -75,7 +75,7 @@ def _ratios(sizes: Sizes) -> tuple[float, float]:
     return measured if calibration.is_trusted else min(low, measured), high
 
 
-def _fixed_distances(fixed: Fixed, sizes: Sizes, low: float) -> tuple[float, float]:
+def _fixed_distances(fixed: FixedSizes, sizes: Sizes, low: float) -> tuple[float, float]:
     tokens = fixed.system + fixed.tools
     above = max(0, fixed.system_bound + fixed.tools_bound - tokens)
     if sizes.confirmed is not None:
@@ -87,7 +87,7 @@ def _item_distances(item: PromptItem, sizes: Sizes, low: float) -> tuple[float, 
     framing = _MESSAGE + _CALL * len(item.message.tool_calls)
     if item.index >= 0 and sizes.measured.find_reply(item.index, item.message) is not None:
         # it may include hidden reasoning or omit a part, so the interval always includes our own estimate
-        own, _ = sizes.estimated(item.message)
+        own, _ = sizes.estimate_and_bound(item.message)
         smallest = min(_MIN_REPLY * item.tokens, low * own)
         largest = max(min(item.bound, reply_bound(item.message, math.ceil(_MAX_REPLY * item.tokens))), own)
         return item.tokens - smallest + framing, largest - item.tokens

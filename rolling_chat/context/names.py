@@ -30,7 +30,7 @@ _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Fault|Failure|Panic)$|^(?:E[A-Z]{3,}|SIG[A-Z]{3,})$")
 
 
-class Kind(IntEnum):
+class NameKind(IntEnum):
     """The kinds of names."""
 
     PATH = 0
@@ -40,7 +40,7 @@ class Kind(IntEnum):
     NUMBER = 4
 
 
-def names_in(text: str) -> Iterator[tuple[str, Kind]]:
+def names_in(text: str) -> Iterator[tuple[str, NameKind]]:
     """Yield the names in a text in order, repeated names included."""
     for found in _CANDIDATE.finditer(text):
         for part in _parts(found[0]):
@@ -58,7 +58,7 @@ def _parts(candidate: str) -> Iterator[str]:
         yield from candidate.split(",")
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> NameKind | None:
     """Return the kind of a name; None if the word is not a name."""
     if not 3 <= len(name) <= _MAX_NAME:
         return None
@@ -66,17 +66,17 @@ def kind_of(name: str) -> Kind | None:
     if not has_letter:
         digits = sum(map(str.isdigit, name))
         is_number = _NUMBER.fullmatch(name) or _GROUPED_NUMBER.fullmatch(name)
-        return Kind.NUMBER if is_number and digits >= _MIN_DIGITS else None
+        return NameKind.NUMBER if is_number and digits >= _MIN_DIGITS else None
     if len(name) > _MAX_WORD and has_digit and name.isalnum():
         return None
     if "/" in name:
-        return Kind.PATH if any(len(part) > 1 for part in name.split("/")) else None
+        return NameKind.PATH if any(len(part) > 1 for part in name.split("/")) else None
     if "@" in name:
-        return Kind.IDENTIFIER if _ADDRESS.fullmatch(name) else None
+        return NameKind.IDENTIFIER if _ADDRESS.fullmatch(name) else None
     if _ERROR.search(name):
-        return Kind.ERROR
+        return NameKind.ERROR
     if _DOTTED.fullmatch(name):
-        return Kind.SYMBOL if any(len(part) > 1 for part in name.split(".")) else None
+        return NameKind.SYMBOL if any(len(part) > 1 for part in name.split(".")) else None
     if "_" in name.strip("_") or _HUMP.search(name):
-        return Kind.SYMBOL
-    return Kind.IDENTIFIER if has_digit else None
+        return NameKind.SYMBOL
+    return NameKind.IDENTIFIER if has_digit else None

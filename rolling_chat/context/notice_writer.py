@@ -12,7 +12,7 @@ from rolling_chat.context.notice_contents import NoticeContents, OmittedName
 from rolling_chat.context.omitted_names import names_within, rank_names
 from rolling_chat.context.pins import NO_PINS
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
-from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.prompt_walk import PromptInputs, WalkedBranch
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Message
@@ -33,7 +33,7 @@ class NoticeWriter:
     """
 
     inputs: PromptInputs
-    walked: Walked
+    walked: WalkedBranch
     shows_names: bool = True
     shows_todo: bool = True
     shows_notes: bool = True
@@ -112,7 +112,7 @@ class NoticeWriter:
             return decisions
         has_room = self.inputs.config.room
         contents = replace(
-            decisions.notice, names=(), free=0 if has_room else -1, seen=len(self.inputs.given)
+            decisions.notice, names=(), free=0 if has_room else -1, seen=len(self.inputs.branch)
         )
         decisions = self._with_names(turns, replace(decisions, notice=contents), summary)
         if not has_room:
@@ -137,7 +137,7 @@ class NoticeWriter:
     def _known_notes(self) -> Sequence[Note]:
         """Notes whose calls may have been omitted, including those of a plan for another model."""
         plan = self.inputs.given_plan
-        if plan is None or not (plan is self.inputs.plan or plan.is_of(self.inputs.given)):
+        if plan is None or not (plan is self.inputs.plan or plan.is_of(self.inputs.branch)):
             return ()
         contents = plan.decisions.notice
         return [note for note in (*contents.notes, *contents.hidden_notes) if note.text]
@@ -207,7 +207,7 @@ class NoticeWriter:
         )
         sent = [item.message for turn in turns for item in turn]
         sent = [system, *sent] if system is not None else sent
-        return rank_names(omitted, sent, self.walked.before.notice.names, len(self.inputs.given))
+        return rank_names(omitted, sent, self.walked.before.notice.names, len(self.inputs.branch))
 
     def _free_tokens(self, turns: Turns, budget: Budget) -> int:
         """Return how many tokens are free before the next trim."""
@@ -232,10 +232,10 @@ class NoticeWriter:
 
     def _todo_at(self, index: int) -> str:
         """Return the to-do list set by the message at `index`; empty if there is none."""
-        if not self.shows_todo or not 0 <= index < len(self.inputs.given):
+        if not self.shows_todo or not 0 <= index < len(self.inputs.branch):
             return ""
-        given = self.inputs.given[index]
-        todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
+        message = self.inputs.branch[index]
+        todo = list_of(message if isinstance(message, Message) else Message.from_dict(message))
         if todo is None:
             return ""
         count, cap = self.inputs.sizes.cutting, max(_MIN_TODO, max_summary_tokens(self.inputs.window) // 2)

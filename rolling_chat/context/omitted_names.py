@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from rolling_chat.context.count_memo import CountText
-from rolling_chat.context.names import Kind, names_in
+from rolling_chat.context.names import NameKind, names_in
 from rolling_chat.context.notice_contents import NAMES_HEAD, OmittedName
 from rolling_chat.context.tool_results import recall_line
 from rolling_chat.message_lines import piece_text
@@ -34,7 +34,7 @@ _ASSIGNED = re.compile(r"([\w.-]+)[\"']?\s*[:=]\s*[\"']?$")
 class _Candidate:
     """A name in omitted messages: its kind, the last message with it, and evidence that it matters."""
 
-    kind: Kind
+    kind: NameKind
     index: int
     messages: int = 0
     is_by_model: bool = False
@@ -46,7 +46,7 @@ class _Candidate:
             _BY_MODEL * self.is_by_model
             + _RELATED * self.related
             + _DOUBLED * math.log2(self.messages)
-            + _NUMBER * (self.kind is Kind.NUMBER)
+            + _NUMBER * (self.kind is NameKind.NUMBER)
         )
 
 

@@ -27,7 +27,7 @@ PLAN_VERSION = 3
 class PlanIndex:
     """A cache of messages that were already processed, so that the next request reads only new ones.
 
-    `items` are the kept items of the first `seen` messages, `given` the messages they were made from, and
+    `items` are the kept items of the first `seen` messages, `sources` the messages they were made from, and
     `last` the newest message. `unfit` are the indexes of messages that no prompt can carry. The index is not
     stored: a plan that is loaded from a store rebuilds it once. An index built with rolling off is invalid
     with rolling on, and vice versa.
@@ -39,7 +39,7 @@ class PlanIndex:
     seen: int
     last: Message | JsonObject | None
     items: tuple[PromptItem, ...]
-    given: tuple[Message | JsonObject, ...]
+    sources: tuple[Message | JsonObject, ...]
     repairer: Repairer
     task: int
     unfit: tuple[int, ...]
@@ -68,8 +68,8 @@ class PlanIndex:
             return False
         real = (item.index for item in self.items if item.index >= 0)
         return all(
-            messages[index] is given or messages[index] == given
-            for index, given in zip(real, self.given, strict=True)
+            messages[index] is source or messages[index] == source
+            for index, source in zip(real, self.sources, strict=True)
         )
 
 

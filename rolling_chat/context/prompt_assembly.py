@@ -11,7 +11,7 @@ from rolling_chat.context.pins import PinEffects
 from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
 from rolling_chat.context.prompt_decisions import Outcome
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
-from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.prompt_walk import PromptInputs, WalkedBranch
 from rolling_chat.context.report import Fate
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.surviving import is_answer
@@ -29,7 +29,7 @@ class AssembledPrompt:
     that was not read.
     """
 
-    given: Sequence[Message | JsonObject]
+    branch: Sequence[Message | JsonObject]
     system: Message | None
     history: Sequence[PromptItem]
     current: Sequence[PromptItem]
@@ -70,7 +70,7 @@ class AssembledPrompt:
         }
 
 
-def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> AssembledPrompt:
+def assemble(inputs: PromptInputs, walked: WalkedBranch, outcome: Outcome) -> AssembledPrompt:
     """Combine the system message, the history and the current turn."""
     turns = outcome.turns
     if turns and turns[-1] and is_answer(turns[-1][-1]):
@@ -78,7 +78,7 @@ def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> Assemble
         turns = [*turns, []]
     omitted = outcome.decisions.omitted
     return AssembledPrompt(
-        given=inputs.given,
+        branch=inputs.branch,
         system=outcome.notice.added_to(inputs.system),
         history=[item for turn in turns[:-1] for item in turn],
         current=turns[-1] if turns else [],
@@ -93,21 +93,21 @@ def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> Assemble
 
 def messages_to_send(assembled: AssembledPrompt) -> list[Message | dict[str, Json]]:
     """Return the prompt's messages, of the type that was given (dictionaries or `Message`)."""
-    are_messages = bool(assembled.given) and isinstance(assembled.given[0], Message)
+    are_messages = bool(assembled.branch) and isinstance(assembled.branch[0], Message)
     if are_messages:
         systems = [assembled.system] if assembled.system else []
         return [*systems, *(item.message for item in assembled.items)]
     system = [assembled.system.to_dict()] if assembled.system else []
-    return [*system, *(_as_dict(item, assembled.given) for item in assembled.items)]
+    return [*system, *(_as_dict(item, assembled.branch) for item in assembled.items)]
 
 
 def _as_dict(item: PromptItem, messages: Sequence[Message | JsonObject]) -> dict[str, Json]:
-    given = messages[item.index] if item.index >= 0 else None
-    sent = given if isinstance(given, Mapping) and item.fate is Fate.SENT else item.message.to_dict()
+    original = messages[item.index] if item.index >= 0 else None
+    sent = original if isinstance(original, Mapping) and item.fate is Fate.SENT else item.message.to_dict()
     return {key: value for key, value in sent.items() if key != TURN}
 
 
-def next_plan(inputs: PromptInputs, walked: Walked, assembled: AssembledPrompt) -> ContextPlan:
+def next_plan(inputs: PromptInputs, walked: WalkedBranch, assembled: AssembledPrompt) -> ContextPlan:
     """Return the plan for the next call, with the new decisions and the sent prompt."""
     sizes = inputs.sizes
     fixed, estimate = sizes.fixed(assembled.system), sizes.fixed_estimate(assembled.system)
@@ -128,21 +128,21 @@ def _decided_plan(inputs: PromptInputs, assembled: AssembledPrompt) -> ContextPl
     return ContextPlan(
         model=inputs.sizes.model or "",
         window=inputs.window,
-        seen=len(inputs.given),
-        fingerprint=fingerprint(inputs.given[-1]) if inputs.given else "",
+        seen=len(inputs.branch),
+        fingerprint=fingerprint(inputs.branch[-1]) if inputs.branch else "",
         decisions=assembled.decisions,
         summary=assembled.summary,
     )
 
 
-def _next_index(walked: Walked, assembled: AssembledPrompt) -> PlanIndex:
-    given, last = assembled.given, {id(item) for item in walked.closing}
+def _next_index(walked: WalkedBranch, assembled: AssembledPrompt) -> PlanIndex:
+    branch, last = assembled.branch, {id(item) for item in walked.closing}
     items = tuple(item for item in assembled.items if id(item) not in last)
     return replace(
         walked.index,
         pin_effects=assembled.pin_effects,
-        seen=len(given),
-        last=given[-1] if given else None,
+        seen=len(branch),
+        last=branch[-1] if branch else None,
         items=items,
-        given=tuple(given[item.index] for item in items if item.index >= 0),
+        sources=tuple(branch[item.index] for item in items if item.index >= 0),
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rolling_chat.context.notice_writer import NoticeWriter, unsummarized_parts
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
-from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.prompt_walk import PromptInputs, WalkedBranch
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     notice: SystemNotice
 
 
-def decide(inputs: PromptInputs, walked: Walked) -> Outcome:
+def decide(inputs: PromptInputs, walked: WalkedBranch) -> Outcome:
     """Make the decisions needed for the prompt to fit; none if it fits already."""
     return _Decider(inputs, walked).run()
 
@@ -33,7 +33,7 @@ def decide(inputs: PromptInputs, walked: Walked) -> Outcome:
 class _Decider:
     """The decision process for one prompt."""
 
-    def __init__(self, inputs: PromptInputs, walked: Walked) -> None:
+    def __init__(self, inputs: PromptInputs, walked: WalkedBranch) -> None:
         self._inputs = inputs
         self._plan_decisions, self._before = walked.before, walked.base
         self._task = walked.index.task

@@ -134,7 +134,7 @@ class PromptItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedSizes:
     """The sizes of system message and tools, which every prompt contains, in tokens.
 
     Each is a best estimate and an upper bound. The system's size includes what the provider adds to every
@@ -219,13 +219,13 @@ class Sizes:
         fixed = self.fixed(system)
         return divide_window(self.config, self.model, system=fixed.system_bound, tools=fixed.tools_bound)
 
-    def fixed(self, system: Message | None) -> Fixed:
+    def fixed(self, system: Message | None) -> FixedSizes:
         """Return the size of system message and tools: the measured one, corrected for later changes."""
-        tokens, bound = self.estimated(system) if system else (0, 0)
+        tokens, bound = self.estimate_and_bound(system) if system else (0, 0)
         tools_bound = self.bound.bound_tools(self.tools)
         tools = min(count_tools(self.estimate, self.tools), tools_bound)
         extra = self.plain.family.request_extra
-        fixed = Fixed(tokens + extra, tools, bound + self.bound.bound_request, tools_bound)
+        fixed = FixedSizes(tokens + extra, tools, bound + self.bound.bound_request, tools_bound)
         if self.is_unproven:
             decisive = self._deciding_size(tools, tools_bound)
             return replace(fixed, system_bound=bound + self._deciding_size(extra, 0), tools_bound=decisive)
@@ -239,7 +239,7 @@ class Sizes:
                 return fixed
             part = learned
         system_tokens, tools_tokens = _split_in_proportion(part.tokens, fixed.system, fixed.tools)
-        return Fixed(
+        return FixedSizes(
             system_tokens,
             tools_tokens,
             *_split_in_proportion(part.upper, fixed.system_bound, fixed.tools_bound),
@@ -258,7 +258,7 @@ class Sizes:
         """
         if (measured := self.measured.find(index, message)) is not None:
             return measured, measured, True
-        tokens, bound = self.estimated(message)
+        tokens, bound = self.estimate_and_bound(message)
         reported = self.measured.find_reply(index, message)
         if reported is None:
             return tokens, bound, False
@@ -271,9 +271,13 @@ class Sizes:
 
     def _measured(self, normalized: NormalizedMessage, message: Message) -> tuple[int, int, bool]:
         is_known = normalized.index >= 0 and not normalized.excluded
-        return self.measure(message, normalized.index) if is_known else (*self.estimated(message), False)
+        return (
+            self.measure(message, normalized.index)
+            if is_known
+            else (*self.estimate_and_bound(message), False)
+        )
 
-    def estimated(self, message: Message) -> tuple[int, int]:
+    def estimate_and_bound(self, message: Message) -> tuple[int, int]:
         """Return the best estimate of `message`, and its upper bound or the size that decides instead.
 
         An estimator chosen by name may count more than the bound, so the estimate is capped at the bound.

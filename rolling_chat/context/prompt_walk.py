@@ -49,7 +49,7 @@ class PromptInputs:
     decisions.
     """
 
-    given: Sequence[Message | JsonObject]
+    branch: Sequence[Message | JsonObject]
     config: ContextConfig
     sizes: Sizes
     window: int
@@ -89,7 +89,7 @@ class PromptInputs:
         window = sizes.budget(None).window
         active_pins = pins if pins is not None else known.pins
         return cls(
-            given=messages,
+            branch=messages,
             config=config,
             sizes=sizes,
             window=window,
@@ -105,7 +105,7 @@ class PromptInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkedBranch:
     """The branch as prompt items, before this prompt makes decisions of its own.
 
     `before` are the decisions of the plan; `base` also includes messages that were omitted unread. `items`
@@ -131,14 +131,14 @@ class Walked:
         return turns
 
 
-def walk(inputs: PromptInputs) -> Walked:
+def walk(inputs: PromptInputs) -> WalkedBranch:
     """Repair and shape new messages of the branch; reuse the items that the plan has cached."""
     before, index = _decisions_before(inputs), _resume(inputs)
     base, omitted = before, _omitted_unread(inputs, index, before)
     if omitted is not before.omitted:
         base = replace(before, omitted=omitted)
     unseen = _first_to_read(inputs, index, omitted)
-    parts = parts_with_gaps(inputs.given, unseen, omitted)
+    parts = parts_with_gaps(inputs.branch, unseen, omitted)
     fresh, unfit, repairer = _repair_parts(inputs, index, parts, base)
     task = index.task if index.task >= 0 else _find_task(inputs, index, parts, fresh)
     todos = (one.index for one in reversed(fresh) if list_of(one.message) is not None)
@@ -153,9 +153,9 @@ def walk(inputs: PromptInputs) -> Walked:
     index = replace(
         index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit), todo=todo, unseen=unseen
     )
-    closing = repairer.finish() if inputs.given and repairer.last not in omitted else ()
+    closing = repairer.finish() if inputs.branch and repairer.last not in omitted else ()
     inferred = _extrapolate(inputs, items, unseen)
-    return Walked(before, base, items, [shape(one, base) for one in closing], index, inferred)
+    return WalkedBranch(before, base, items, [shape(one, base) for one in closing], index, inferred)
 
 
 def _find_task(
@@ -163,42 +163,42 @@ def _find_task(
 ) -> int:
     """Return the index of the branch's first request; -1 if it has none yet."""
     if parts and parts[0].start > index.seen:  # it may have been omitted
-        return first_request(inputs.given, index.seen, inputs.pin_effects.excluded)
+        return first_request(inputs.branch, index.seen, inputs.pin_effects.excluded)
     return next((one.index for one in fresh if one.opens_turn and one.index >= 0), -1)
 
 
 def _omitted_unread(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
     """Return what is omitted unread: earlier omissions, and turns far beyond the history window."""
-    given, first, effects = inputs.given, index.seen, inputs.pin_effects
-    if not inputs.may_decide or not is_far_beyond(given, first, before.omitted, 0):
+    branch, first, effects = inputs.branch, index.seen, inputs.pin_effects
+    if not inputs.may_decide or not is_far_beyond(branch, first, before.omitted, 0):
         return before.omitted
     count = inputs.sizes.budget(None).history_count
-    if not is_far_beyond(given, first, before.omitted, count):
+    if not is_far_beyond(branch, first, before.omitted, count):
         return before.omitted
     kept = {*effects.pinned, *effects.excluded}
     if inputs.config.trim_strategy != "oldest-first":
-        kept.add(index.task if index.task >= 0 else first_request(given, first, effects.excluded))
+        kept.add(index.task if index.task >= 0 else first_request(branch, first, effects.excluded))
     low = int(count * inputs.config.trim_to)
-    return before.omitted.filled(first, newest_turns(given, first, before.omitted, low), "1", kept)
+    return before.omitted.filled(first, newest_turns(branch, first, before.omitted, low), "1", kept)
 
 
 def _first_to_read(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
     """Return where to start reading new messages if none may be omitted and the rest exceeds any window."""
     first = index.seen
-    if inputs.may_decide or omitted.end > first or len(inputs.given) - first <= _ALWAYS_READ:
+    if inputs.may_decide or omitted.end > first or len(inputs.branch) - first <= _ALWAYS_READ:
         return first
 
     def size(one: Message | JsonObject) -> int:
         message = one if isinstance(one, Message) else Message.from_dict(normalize_message(one))
         capped = inputs.config.max_tool_result_tokens if message.role == "tool" else math.inf
-        return int(min(inputs.sizes.estimated(message)[0], capped))
+        return int(min(inputs.sizes.estimate_and_bound(message)[0], capped))
 
-    return newest_turns_over(inputs.given, first, size, _MAX_WINDOWS * inputs.window)
+    return newest_turns_over(inputs.branch, first, size, _MAX_WINDOWS * inputs.window)
 
 
 def _extrapolate(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) -> Inferred:
     """Extrapolate the size of messages that were not read from the average of those that were."""
-    first = int(opens_with_system(inputs.given))
+    first = int(opens_with_system(inputs.branch))
     if unseen <= first or not items:
         return NOTHING_INFERRED
     count = unseen - first - sum(index < unseen for index in inputs.pin_effects.excluded)
@@ -230,8 +230,8 @@ def _repair_part(
     # message can it be omitted before its follower is known
     follows_omitted = repairer.last in before.omitted
     # the next request determines what closes the turn before it
-    stop = min(part.stop + 1, len(inputs.given))
-    messages, corrected = _read_messages(inputs.given, range(part.start, stop))
+    stop = min(part.stop + 1, len(inputs.branch))
+    messages, corrected = _read_messages(inputs.branch, range(part.start, stop))
     for one in repairer.walk(messages, part.start, inputs.pin_effects.excluded):
         if one.index == part.stop:
             break
@@ -251,19 +251,19 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
     # with rolling off, a plan's decisions are ignored, but the messages it has cached are still valid
     plan = inputs.plan if inputs.config.enabled else inputs.given_plan
     index = plan.index if plan is not None else None
-    sizes, given = inputs.sizes, inputs.given
+    sizes, branch = inputs.sizes, inputs.branch
     if index is not None and inputs.may_decide and index.unseen:
         index = None
-    if index is not None and index.is_valid_for(given, sizes.model, inputs.config, inputs.pin_effects):
+    if index is not None and index.is_valid_for(branch, sizes.model, inputs.config, inputs.pin_effects):
         return index if index.config == inputs.config else _remeasured(inputs, index)
     # some providers refuse an empty system message: it is left out and reported
-    is_first, unfit = opens_with_system(given), () if inputs.system else (0,)
+    is_first, unfit = opens_with_system(branch), () if inputs.system else (0,)
     return PlanIndex(
         inputs.config,
         sizes.model or "",
         inputs.pin_effects,
         int(is_first),
-        given[0] if is_first else None,
+        branch[0] if is_first else None,
         (),
         (),
         Repairer(),
@@ -288,16 +288,16 @@ def _decisions_before(inputs: PromptInputs) -> Decisions:
     if plan.pins == inputs.pins:
         return decisions
     # a message that is no longer excluded shares the fate of its turn's request
-    back = resolve_pins(inputs.given, plan.pins).excluded - effects.excluded - effects.pinned
-    layers = ((one, decisions.omitted.get(request_of(inputs.given, one))) for one in sorted(back))
+    back = resolve_pins(inputs.branch, plan.pins).excluded - effects.excluded - effects.pinned
+    layers = ((one, decisions.omitted.get(request_of(inputs.branch, one))) for one in sorted(back))
     omitted = decisions.omitted.add((index, layer) for index, layer in layers if layer)
     return replace(decisions, omitted=omitted)
 
 
-def _read_messages(given: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
+def _read_messages(branch: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
     """Return the messages of a part, and the indexes of those that had to be corrected first."""
     messages, corrected = [], set()
-    for index, one in zip(part, given[part.start : part.stop], strict=True):
+    for index, one in zip(part, branch[part.start : part.stop], strict=True):
         if isinstance(one, Message):
             messages.append(one)
             continue
@@ -321,6 +321,6 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
     message = first if isinstance(first, Message) else Message.from_dict(first)
     if message.role != "system" or not message.text.strip():
         return None
-    given = message.content
-    content = without_blank_text(message, given)
-    return message if content is given else replace(message, content=content)
+    original = message.content
+    content = without_blank_text(message, original)
+    return message if content is original else replace(message, content=content)

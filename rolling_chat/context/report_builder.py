@@ -68,7 +68,7 @@ def build_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
             size_at_full_window, count - history + cap if cap > 0 else size_at_full_window, budget, sizes
         ),
         floor=_floor(assembled, budget),
-        rows=Rows(len(assembled.given), _RowBuilder(assembled, sizes, system).row),
+        rows=Rows(len(assembled.branch), _RowBuilder(assembled, sizes, system).row),
         fates=_fates(assembled),
         trimmed=assembled.decisions != assembled.before,
         exact=sizes.confirmed is not None,
@@ -124,7 +124,7 @@ def _room_below_cap(cap: int, said: int, pace: int) -> int:
 def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
     """Return the mean size of the newest complete turns before shortening, in tokens; 0 if there are none."""
     grown, whole, seen, turn = 0, 0, 0, list[PromptItem]()
-    end = next((item.index for item in assembled.current if item.index >= 0), len(assembled.given))
+    end = next((item.index for item in assembled.current if item.index >= 0), len(assembled.branch))
     for item in reversed(assembled.history):
         turn.append(item)
         if not item.opens_turn:
@@ -176,12 +176,12 @@ class _RowBuilder:
         self._system = system  # tokens of the system message as sent, its summary included
 
     def row(self, index: int) -> Row:
-        assembled, given = self._assembled, self._assembled.given[index]
-        message = given if isinstance(given, Message) else Message.from_dict(given)
+        assembled, original = self._assembled, self._assembled.branch[index]
+        message = original if isinstance(original, Message) else Message.from_dict(original)
         before = self._sizes.measure(message, index)[0]
         if not index and _has_system(assembled) and assembled.system is not None:
             # the added text is estimated, the rest measured: so the categories add up
-            added = self._sizes.estimated(assembled.system)[0] - before
+            added = self._sizes.estimate_and_bound(assembled.system)[0] - before
             size = max(0, self._system - added)
             return Row(0, message.id, message.role, Fate.SENT, "", size, self._system)
         if index in assembled.pin_effects.excluded:
@@ -210,4 +210,4 @@ class _RowBuilder:
 
 
 def _has_system(assembled: AssembledPrompt) -> bool:
-    return opens_with_system(assembled.given) and not (assembled.unfit and assembled.unfit[0] == 0)
+    return opens_with_system(assembled.branch) and not (assembled.unfit and assembled.unfit[0] == 0)

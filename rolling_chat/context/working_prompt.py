@@ -140,8 +140,8 @@ class WorkingPrompt:
 
     def _omits_whole(self, turn: int, keys: Collection[int]) -> bool:
         """Return whether omitting `keys` leaves no real message in the turn."""
-        given = (item.index for item in self.of(turn) if item.index >= 0)
-        return all(index in keys and index not in self._pinned for index in given)
+        real = (item.index for item in self.of(turn) if item.index >= 0)
+        return all(index in keys and index not in self._pinned for index in real)
 
     def mask(self, turn: int, item: PromptItem, reason: str = OLDER) -> None:
         """Mask a result; it stays unchanged if the mask would not be shorter."""

@@ -6,27 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context.names import Kind, kind_of, names_in
+from rolling_chat.context.names import NameKind, kind_of, names_in
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("Look at src/lexer.py:88, then stop.", {"src/lexer.py": Kind.PATH}),
-        ("in ./run/a.sh and ~/.bashrc.", {"run/a.sh": Kind.PATH, "~/.bashrc": Kind.PATH}),
-        ("see https://example.com/a/b?x=1", {"example.com/a/b": Kind.PATH}),
-        ("Lexer.next_token() raised ValueError", {"Lexer.next_token": Kind.SYMBOL, "ValueError": Kind.ERROR}),
-        ('{"user_id": "u", "maxSize": true}', {"user_id": Kind.SYMBOL, "maxSize": Kind.SYMBOL}),
-        ("ENOENT and SIGSEGV", {"ENOENT": Kind.ERROR, "SIGSEGV": Kind.ERROR}),
-        ("order #W5918442 or ORD-4431.", {"#W5918442": Kind.IDENTIFIER, "ORD-4431": Kind.IDENTIFIER}),
-        ("costs $1,234.50 on 2024-01-02, 12 of 999", {"$1,234.50": Kind.NUMBER, "2024-01-02": Kind.NUMBER,
-                                                      "999": Kind.NUMBER}),
+        ("Look at src/lexer.py:88, then stop.", {"src/lexer.py": NameKind.PATH}),
+        ("in ./run/a.sh and ~/.bashrc.", {"run/a.sh": NameKind.PATH, "~/.bashrc": NameKind.PATH}),
+        ("see https://example.com/a/b?x=1", {"example.com/a/b": NameKind.PATH}),
+        ("Lexer.next_token() raised ValueError", {
+            "Lexer.next_token": NameKind.SYMBOL, "ValueError": NameKind.ERROR,
+        }),
+        ('{"user_id": "u", "maxSize": true}', {"user_id": NameKind.SYMBOL, "maxSize": NameKind.SYMBOL}),
+        ("ENOENT and SIGSEGV", {"ENOENT": NameKind.ERROR, "SIGSEGV": NameKind.ERROR}),
+        ("order #W5918442 or ORD-4431.", {
+            "#W5918442": NameKind.IDENTIFIER, "ORD-4431": NameKind.IDENTIFIER,
+        }),
+        ("costs $1,234.50 on 2024-01-02, 12 of 999", {
+            "$1,234.50": NameKind.NUMBER, "2024-01-02": NameKind.NUMBER, "999": NameKind.NUMBER,
+        }),
         ("请看src/解析/a.py文件", {"src": None}),
-        ("write to ann.b@example.com!", {"ann.b@example.com": Kind.IDENTIFIER}),
-        ("путь src/разбор.py", {"src/разбор.py": Kind.PATH}),
+        ("write to ann.b@example.com!", {"ann.b@example.com": NameKind.IDENTIFIER}),
+        ("путь src/разбор.py", {"src/разбор.py": NameKind.PATH}),
     ],
 )  # fmt: skip
-def test_a_name_is_found_whole(text: str, names: dict[str, Kind | None]) -> None:
+def test_a_name_is_found_whole(text: str, names: dict[str, NameKind | None]) -> None:
     wanted = {name: kind for name, kind in names.items() if kind is not None}
     assert {name: kind for name, kind in names_in(text) if name in wanted} == wanted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from rolling_chat.context.cutting.lines import FOUND, Kind
+from rolling_chat.context.cutting.lines import FOUND, TextKind
 from rolling_chat.context.cutting.listings import PATH, PATHS, SEARCH, TABLE, delimiter_of
 from rolling_chat.context.cutting.pieces import Pieces
 from rolling_chat.context.cutting.records import LOG, TESTS, TEXT
@@ -37,7 +37,7 @@ _CODE = re.compile(
 )
 
 
-def detect_kind(pieces: Pieces) -> Kind:
+def detect_kind(pieces: Pieces) -> TextKind:
     """Return the kind that most sampled lines indicate; prose if no other fits."""
     sample = _sample(pieces)
     if not sample:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rolling_chat.context.cutting.kinds import detect_kind
-from rolling_chat.context.cutting.lines import Kind, Lines
+from rolling_chat.context.cutting.lines import Lines, TextKind
 from rolling_chat.context.cutting.notices import Describe, Gap
 from rolling_chat.context.cutting.pieces import Layer, choose, split
 
@@ -19,7 +19,7 @@ class LineCut:
     """A text as lines, with the order in which to keep them."""
 
     lines: Lines
-    kind: Kind
+    kind: TextKind
     layers: Sequence[Layer]
     sizes: Sequence[int]
     offsets: Sequence[int]

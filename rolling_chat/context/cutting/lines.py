@@ -119,7 +119,7 @@ def _nothing(lines: Lines, chosen: Sequence[int]) -> str:  # noqa: ARG001
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TextKind:
     """How one kind of text is cut: layers of pieces to keep, and a note about the rest."""
 
     name: str

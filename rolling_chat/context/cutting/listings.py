@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from rolling_chat.context.cutting.lines import Kind, Lines
+from rolling_chat.context.cutting.lines import Lines, TextKind
 from rolling_chat.context.cutting.pieces import Layer, edges
 
 PATH = re.compile(r"^(?:[-dlrwxst.+@]{10,11}\s+.*\s)?[^\s:*?\"<>|,;=]{1,300}$")
@@ -133,6 +133,6 @@ def _ends_of(column: Sequence[str]) -> tuple[int, ...]:
     return ends if places is None else tuple(places[index] for index in ends)
 
 
-SEARCH = Kind("search results", search_layers, note_folders)
-PATHS = Kind("list of files", path_layers, note_folders, are_paths=True)
-TABLE = Kind("table", table_layers)
+SEARCH = TextKind("search results", search_layers, note_folders)
+PATHS = TextKind("list of files", path_layers, note_folders, are_paths=True)
+TABLE = TextKind("table", table_layers)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rolling_chat.context.cutting.lines import Kind, Lines, with_continuations
+from rolling_chat.context.cutting.lines import Lines, TextKind, with_continuations
 from rolling_chat.context.cutting.pieces import Layer, edges, with_neighbors
 
 _MAX_NOTED = 6  # patterns
@@ -86,6 +86,6 @@ def note_passes(lines: Lines, chosen: Sequence[int]) -> str:
     return f"left out: {passed:,} lines of passed tests" if passed else ""
 
 
-LOG = Kind("log", log_layers, note_patterns)
-TESTS = Kind("tests", test_layers, note_passes)
-TEXT = Kind("text", text_layers)
+LOG = TextKind("log", log_layers, note_patterns)
+TESTS = TextKind("tests", test_layers, note_passes)
+TEXT = TextKind("text", text_layers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rolling_chat.context.cutting.lines import Kind, Lines
+from rolling_chat.context.cutting.lines import Lines, TextKind
 from rolling_chat.context.cutting.pieces import Layer, edges
 
 SIGNATURE = re.compile(
@@ -88,5 +88,5 @@ def _by_hunk(hunks: Sequence[int], changes: set[int], count: int) -> Iterator[in
             yield from part[start : start + size]
 
 
-CODE = Kind("code", code_layers)
-DIFF = Kind("diff", diff_layers)
+CODE = TextKind("code", code_layers)
+DIFF = TextKind("diff", diff_layers)
