@@ -1,4 +1,4 @@
-"""What the adapters are tried with: a tool whose results fill a window many times over."""
+"""A test conversation for the adapters: a tool whose results fill a window many times over."""
 
 from __future__ import annotations
 

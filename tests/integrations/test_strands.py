@@ -110,7 +110,7 @@ async def test_every_request_fits_and_the_agent_keeps_every_message() -> None:
     assert "[conversation truncated" in told
 
 
-async def test_after_a_refusal_less_is_sent_and_in_the_end_it_is_told() -> None:
+async def test_after_a_refusal_less_is_sent_and_finally_the_error_is_raised() -> None:
     model = Scripted(window=WINDOW // 2)
     agent = make_agent(model, 2 * WINDOW)
     for number in range(TURNS):

@@ -1,4 +1,4 @@
-"""Which address the environment names, and that litellm reads none there by itself."""
+"""Which address the environment names, and that litellm reads none from there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_variables_of_a_provider_name_its_address_and_no_others(model: str, 
     assert environ == {}
 
 
-def test_other_variables_are_left_to_their_owners() -> None:
+def test_other_variables_are_not_removed() -> None:
     kept = {"IDENTITY_ENDPOINT": "x", "AWS_STS_ENDPOINT": "x", "HTTPS_PROXY": "x", "OPENAI_API_KEY": "x"}
     environ = dict(kept)
     hide_addresses(environ)
@@ -114,7 +114,7 @@ class Proxy:
         ("cerebras/gpt-oss-120b", "CEREBRAS_API_BASE"),
     ],
 )
-async def test_the_environment_moves_no_request_from_the_providers_own_address(
+async def test_the_environment_does_not_redirect_requests_from_the_providers_default_address(
     make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch, model: str, variable: str
 ) -> None:
     keys = {f"{model.partition('/')[0].upper()}_API_KEY": "sk-0123456789abcdef"}
@@ -128,7 +128,7 @@ async def test_the_environment_moves_no_request_from_the_providers_own_address(
     assert proxy.hosts == [place_of(model, "")]
 
 
-async def test_no_proxy_has_what_goes_to_a_server_on_this_machine(
+async def test_requests_to_local_servers_use_no_proxy(
     make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("no_proxy", "NO_PROXY"):
@@ -144,13 +144,13 @@ async def test_no_proxy_has_what_goes_to_a_server_on_this_machine(
     assert len(server.requests) == 2
 
 
-def test_what_no_proxy_has_already_is_kept() -> None:
+def test_existing_entries_in_no_proxy_are_kept() -> None:
     environ = {"NO_PROXY": "intranet.example"}
     keep_loopback_direct(environ)
     assert environ["no_proxy"] == "intranet.example,localhost,127.0.0.1,::1"
 
 
-async def test_litellms_own_proxy_is_not_taken_for_other_providers(
+async def test_litellms_proxy_variable_does_not_redirect_other_providers(
     make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Proxy().running() as proxy:

@@ -1,4 +1,4 @@
-"""What a server may send: every limit, at the transport."""
+"""The limits on what a server may send, enforced at the transport."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_events_that_add_nothing_are_refused_soon(event: bytes) -> None:
         b"\n" * 1_000_000,
     ],
 )
-async def test_what_a_few_bytes_stand_for_is_never_held_at_once(content: bytes) -> None:
+async def test_a_decompression_bomb_is_never_in_memory_as_a_whole(content: bytes) -> None:
     sender = _Sender(_compressed(content), 200, {"content-encoding": "gzip"})
     with pytest.raises(ProviderError, match="more than an answer can have"):
         await _receive(sender, watch_answer())
@@ -128,7 +128,7 @@ async def test_what_a_few_bytes_stand_for_is_never_held_at_once(content: bytes) 
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
-async def test_of_an_error_only_the_beginning_is_read(encoding: str) -> None:
+async def test_only_the_beginning_of_an_error_is_read(encoding: str) -> None:
     said = b"no, no, no. " * 1_000
     kind = GZIP if encoding == "gzip" else zlib.MAX_WBITS
     pieces = _compressed(said, kind) if encoding else repeat(said)
@@ -137,7 +137,7 @@ async def test_of_an_error_only_the_beginning_is_read(encoding: str) -> None:
     assert sender.taken < MAX_ERROR_BYTES + len(said)
 
 
-async def test_an_encoding_that_nobody_asked_for_is_refused() -> None:
+async def test_an_unrequested_encoding_is_refused() -> None:
     with pytest.raises(ProviderError, match="encoding that was not asked for"):
         await _receive(_Sender([b"x"], 200, {"content-encoding": "br"}))
 
@@ -164,7 +164,7 @@ async def test_a_real_answer_of_a_megabyte_passes_as_it_is(pieces: list[bytes]) 
 
 
 @pytest.mark.parametrize(("after", "rests"), [(-1.0, 4), (3_600.0, 0)], ids=["long", "short"])
-async def test_of_a_long_answer_what_comes_during_a_rest_is_read_without_another(
+async def test_a_long_answer_is_read_in_batches_between_pauses(
     monkeypatch: pytest.MonkeyPatch, after: float, rests: int
 ) -> None:
     rested: list[float] = []

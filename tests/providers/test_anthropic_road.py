@@ -79,7 +79,7 @@ async def test_an_effort_is_a_budget_of_thought_below_the_output_limit(make_prov
     assert body["max_tokens"] == 8_000
 
 
-async def test_the_system_text_is_cut_where_it_stops_standing_still(make_provider: MakeProvider) -> None:
+async def test_the_system_text_is_split_where_its_stable_part_ends(make_provider: MakeProvider) -> None:
     async with AnthropicServer() as server:
         await _send(make_provider(KEY), server, (SYSTEM, Message("user", "hi")))
 

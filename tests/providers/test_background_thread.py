@@ -1,4 +1,4 @@
-"""Work that nobody waits for at the end."""
+"""Work in a daemon thread that does not delay the end of the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def test_the_result_comes_back_from_another_thread() -> None:
     assert await in_background(threading.current_thread) is not threading.current_thread()
 
 
-async def test_what_it_raises_is_raised_where_it_is_awaited() -> None:
+async def test_an_exception_is_raised_where_the_work_is_awaited() -> None:
     def broken() -> None:
         raise ValueError("boom")
 
@@ -25,7 +25,7 @@ async def test_what_it_raises_is_raised_where_it_is_awaited() -> None:
         await in_background(broken)
 
 
-async def test_a_cancelled_wait_leaves_the_work_to_itself() -> None:
+async def test_a_cancelled_wait_does_not_stop_the_work() -> None:
     release, finished = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -41,7 +41,7 @@ async def test_a_cancelled_wait_leaves_the_work_to_itself() -> None:
     assert finished.wait(PATIENCE_SECONDS)
 
 
-def test_the_program_ends_though_the_work_never_does() -> None:
+def test_the_program_ends_even_if_the_work_never_does() -> None:
     script = (
         "import asyncio, threading\n"
         "from rolling_chat.providers.background_thread import in_background\n"

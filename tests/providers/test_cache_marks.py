@@ -1,4 +1,4 @@
-"""Where Anthropic's cache marks go: four at most."""
+"""Where Anthropic's cache marks are set: four at most."""
 
 from __future__ import annotations
 

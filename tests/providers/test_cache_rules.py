@@ -1,4 +1,4 @@
-"""How long each provider keeps a prompt."""
+"""How long each provider caches a prompt."""
 
 from __future__ import annotations
 

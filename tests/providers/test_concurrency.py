@@ -1,4 +1,4 @@
-"""Which servers are taken to answer several requests at once."""
+"""Which servers are known to answer several requests at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rolling_chat.providers.concurrency import answers_in_parallel, server_of
         ("demo/offline", ""),
     ],
 )
-def test_the_well_known_hosted_ones_do(model: str, address: str) -> None:
+def test_well_known_hosted_servers_answer_in_parallel(model: str, address: str) -> None:
     assert answers_in_parallel(server_of(model, address))
 
 
@@ -38,5 +38,5 @@ def test_the_well_known_hosted_ones_do(model: str, address: str) -> None:
         ("nobody/knows", ""),
     ],
 )
-def test_one_s_own_and_unknown_ones_may_not(model: str, address: str) -> None:
+def test_self_hosted_and_unknown_servers_may_not(model: str, address: str) -> None:
     assert not answers_in_parallel(server_of(model, address))

@@ -1,4 +1,4 @@
-"""Which model a start uses, and what it says of it."""
+"""Which model a start uses, and how the choice is described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts by providers: asked in their own form, only where the request goes, and never believed blindly."""
+"""Token counts by providers: requested in their own format, only where the request goes, and checked."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _paths(server: JsonServer) -> list[str]:
 # -- what is asked, and where
 
 
-async def test_claude_counts_the_very_body_that_is_sent(make_provider: MakeProvider) -> None:
+async def test_claude_counts_exactly_the_body_that_is_sent(make_provider: MakeProvider) -> None:
     provider = make_provider(KEYS)
     async with AnthropicServer(key="sk-ant-right") as server:
         request = _request(
@@ -92,7 +92,7 @@ async def test_claude_counts_without_litellm(
     assert asked == []
 
 
-async def test_what_only_litellm_converts_is_counted_by_it(make_provider: MakeProvider) -> None:
+async def test_what_only_litellm_converts_is_counted_through_litellm(make_provider: MakeProvider) -> None:
     provider = make_provider(KEYS)
     tool = {**TOOL, "function": {**TOOL["function"], "name": "server.read"}}
     async with AnthropicServer(key="sk-ant-right") as server:
@@ -103,7 +103,7 @@ async def test_what_only_litellm_converts_is_counted_by_it(make_provider: MakePr
 
 
 @pytest.mark.parametrize("model", ["gemini/gemini-2.5-pro", "gemini/gemini-3-pro-preview"])
-async def test_gemini_counts_the_very_body_that_is_sent(make_provider: MakeProvider, model: str) -> None:
+async def test_gemini_counts_exactly_the_body_that_is_sent(make_provider: MakeProvider, model: str) -> None:
     name = model.removeprefix("gemini/")
     provider = make_provider(KEYS)
     with json_server({f"/models/{name}:countTokens": {"totalTokens": 57}}) as server:
@@ -180,7 +180,7 @@ async def test_what_was_counted_is_not_asked_again(make_provider: MakeProvider) 
         ("demo/offline", None, ""),
     ],
 )
-def test_only_who_counts_is_asked(model: str, address: str | None, who: str) -> None:
+def test_only_servers_that_count_are_asked(model: str, address: str | None, who: str) -> None:
     assert who_counts(model, address) == who
 
 
@@ -198,11 +198,13 @@ def test_only_who_counts_is_asked(model: str, address: str | None, who: str) -> 
         (None, False),
     ],
 )
-def test_a_server_is_near_on_this_machine_and_in_a_private_network(address: str | None, near: bool) -> None:
+def test_an_address_is_private_on_this_machine_and_in_a_private_network(
+    address: str | None, near: bool
+) -> None:
     assert is_near(address) is near
 
 
-async def test_nothing_is_sent_past_a_proxy(make_provider: MakeProvider) -> None:
+async def test_no_question_bypasses_a_proxy(make_provider: MakeProvider) -> None:
     provider = make_provider({**KEYS, "HTTPS_PROXY": "http://proxy.example:3128"})
     assert await provider.count_tokens(_request("anthropic/claude-sonnet-4-5", None), HANG_LIMIT) == 0
     with json_server({INPUT_TOKENS: {"input_tokens": 31}}) as server:  # but this machine needs none
@@ -223,7 +225,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: repr(answer)[:20])
-async def test_an_odd_answer_is_no_count(make_provider: MakeProvider, answer: Any) -> None:
+async def test_an_invalid_answer_is_no_count(make_provider: MakeProvider, answer: Any) -> None:
     provider = make_provider(KEYS)
     with json_server({INPUT_TOKENS: answer, "/v1/messages/count_tokens": answer}) as server:
         for request in (_own(server), _request("anthropic/claude-sonnet-4-5", server.address, max_tokens=9)):
@@ -235,7 +237,7 @@ async def test_an_odd_answer_is_no_count(make_provider: MakeProvider, answer: An
     assert asked.count("/v1/messages/count_tokens") <= 2
 
 
-async def test_an_endpoint_that_is_not_there_is_looked_for_once(make_provider: MakeProvider) -> None:
+async def test_a_missing_endpoint_is_searched_for_once(make_provider: MakeProvider) -> None:
     provider = make_provider(KEYS)
     with json_server({}) as server:
         for _ in range(3):
@@ -275,7 +277,7 @@ async def test_a_huge_answer_is_not_read_to_its_end(make_provider: MakeProvider)
         assert await make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), HANG_LIMIT) == 0
 
 
-async def test_a_slow_server_is_left_after_its_time_and_keeps_nobody_waiting(
+async def test_a_slow_server_is_abandoned_after_the_timeout(
     make_provider: MakeProvider,
 ) -> None:
     loop, held = asyncio.get_running_loop(), asyncio.Event()

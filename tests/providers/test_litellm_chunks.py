@@ -1,4 +1,4 @@
-"""What litellm makes of a stream, read as fragments and usage."""
+"""litellm's stream objects, converted to fragments and usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""litellm comes late and says nothing."""
+"""litellm is imported late and prints nothing."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_session_with_every_kind_of_failure_prints_nothing(tmp_path: Path) -> 
     assert not log.exists() or "sk-secret" not in log.read_text()
 
 
-def test_a_log_file_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
+def test_a_log_file_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     code = """
         from pathlib import Path

@@ -1,4 +1,4 @@
-"""Servers of this machine, on their usual ports."""
+"""Servers on this machine, on their default ports."""
 
 from __future__ import annotations
 

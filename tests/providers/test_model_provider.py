@@ -126,7 +126,7 @@ async def test_what_is_sent_is_the_wire_form(provider: ModelProvider) -> None:
     assert server.requests[0].messages == provider.wire_form(request)
 
 
-async def test_failures_that_pass_are_tried_again_in_the_open(provider: ModelProvider) -> None:
+async def test_temporary_failures_are_retried_visibly(provider: ModelProvider) -> None:
     rate_limit = Fail(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "0.01"})
     async with OpenAIServer([rate_limit, Fail(503, "busy"), Drop(), Reply("at last")]) as server:
         deltas = await _read(provider, _request(server))
@@ -140,7 +140,7 @@ async def test_failures_that_pass_are_tried_again_in_the_open(provider: ModelPro
     assert _finished(deltas).message.content == "at last"
 
 
-async def test_what_passes_is_tried_for_five_minutes_and_no_longer(make_provider: MakeProvider) -> None:
+async def test_temporary_failures_are_retried_for_five_minutes_at_most(make_provider: MakeProvider) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -165,7 +165,9 @@ async def test_the_time_that_requests_take_counts_too(make_provider: MakeProvide
 
 
 @pytest.mark.parametrize("fail", [Fail(503, "busy"), Fail(429, "slow down"), Drop()])
-async def test_without_minutes_one_try_is_all(make_provider: MakeProvider, fail: Fail | Drop) -> None:
+async def test_with_no_time_for_retries_there_is_one_attempt(
+    make_provider: MakeProvider, fail: Fail | Drop
+) -> None:
     provider = make_provider(retries=RetryPolicy(minutes=0))
     async with OpenAIServer([fail, Reply("at last")]) as server:
         await _fail(provider, _request(server))
@@ -173,7 +175,7 @@ async def test_without_minutes_one_try_is_all(make_provider: MakeProvider, fail:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-async def test_what_will_not_pass_fails_at_once(provider: ModelProvider, status: int) -> None:
+async def test_a_permanent_failure_is_not_retried(provider: ModelProvider, status: int) -> None:
     async with OpenAIServer([Fail(status, "no"), Reply("at last")]) as server:
         await _fail(provider, _request(server))
     assert len(server.requests) == 1

@@ -1,4 +1,4 @@
-"""A local Ollama is found where there is one, and never waited for."""
+"""A local Ollama is found if there is one, without waiting for one that hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals of a prompt that is too long, in the shapes that providers and servers give them."""
+"""Refusals of a prompt that is too long, in the formats of many providers and servers."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_prompts_part_is_read(body: str) -> None:
     assert overflow == Overflow(limit=1000, requested=1959, prompt=959)
 
 
-def test_parts_that_do_not_add_up_are_not_believed() -> None:
+def test_parts_that_do_not_add_up_are_ignored() -> None:
     body = "maximum context length is 1000 tokens. However, you requested 1959 tokens (7 in the messages)."
     assert find_overflow(read_body(_openai(body)), 400) == Overflow(limit=1000, requested=1959)
 
@@ -175,7 +175,7 @@ WITHOUT_NUMBERS = {
 
 
 @pytest.mark.parametrize("body", WITHOUT_NUMBERS.values(), ids=WITHOUT_NUMBERS)
-def test_an_overflow_without_numbers_invents_none(body: str) -> None:
+def test_an_overflow_without_numbers_has_none(body: str) -> None:
     read = read_body(body)
 
     assert not is_throttling(read, 400)
@@ -198,7 +198,7 @@ THROTTLING = {
 
 
 @pytest.mark.parametrize("body", THROTTLING.values(), ids=THROTTLING)
-def test_throttling_is_not_taken_for_an_overflow(body: str) -> None:
+def test_throttling_is_no_overflow(body: str) -> None:
     assert is_throttling(read_body(body), 429)
 
 
@@ -216,14 +216,14 @@ ANOTHER_LIMIT = {
 
 
 @pytest.mark.parametrize("body", ANOTHER_LIMIT.values(), ids=ANOTHER_LIMIT)
-def test_another_limit_is_not_the_window(body: str) -> None:
+def test_a_limit_other_than_the_window_is_no_overflow(body: str) -> None:
     read = read_body(body)
 
     assert not is_throttling(read, 400)
     assert find_overflow(read, 400) is None
 
 
-def test_a_hostile_body_is_read_in_linear_time_and_without_fault() -> None:
+def test_a_hostile_body_is_parsed_in_linear_time_without_errors() -> None:
     digits = "1" * 300_000
     for body in ("[" * 200_000, "{'a':" * 50_000, f"{digits} tokens > {digits}", "tokens exceed " * 50_000):
         assert find_overflow(read_body(body), 400) is None

@@ -1,4 +1,4 @@
-"""A redirect to another server is refused, whatever HTTP client the provider's road takes."""
+"""A redirect to another server is refused, whichever HTTP client a provider uses."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_redirect_to_another_server_is_refused(
 
 # once in a process: litellm keeps that road's connections for the next event loop, where they wait for ever
 @pytest.mark.parametrize("direct", ["off"], indirect=True)
-async def test_litellms_own_aiohttp_road_sends_nothing_elsewhere(make_provider: MakeProvider) -> None:
+async def test_litellms_own_aiohttp_client_refuses_redirects(make_provider: MakeProvider) -> None:
     provider = make_provider(KEYS)  # what it makes of the refusal does not always name it
     async with _listening() as (elsewhere, bodies), _redirecting(elsewhere, 307) as here:
         with pytest.raises(ProviderError):
@@ -95,7 +95,7 @@ async def test_litellms_own_aiohttp_road_sends_nothing_elsewhere(make_provider: 
     assert bodies == []
 
 
-async def test_one_within_the_same_server_is_followed(provider: ModelProvider) -> None:
+async def test_a_redirect_within_the_same_server_is_followed(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("hello")]) as server:
         server.redirect_from("/old")
         api_base = f"{server.address}/old/v1"
@@ -105,7 +105,7 @@ async def test_one_within_the_same_server_is_followed(provider: ModelProvider) -
     assert deltas[-1].message.content == "hello"
 
 
-async def test_clients_made_by_others_refuse_as_well(provider: ModelProvider) -> None:
+async def test_clients_made_by_other_code_refuse_too(provider: ModelProvider) -> None:
     await provider.warm_up("gemini/x", None)  # from here on
     async with _listening() as (elsewhere, bodies), _redirecting(elsewhere, 307) as here:
         async with httpx.AsyncClient(follow_redirects=True) as client:
@@ -128,6 +128,6 @@ def test_the_same_scheme_host_and_port_is_the_same_server(target: str) -> None:
 @pytest.mark.parametrize(
     "target", ["http://host/", "https://host:8080/", "http://host.evil:8080/", "//evil/", "http://host:x/"]
 )
-def test_anything_else_is_another(target: str) -> None:
+def test_anything_else_is_another_server(target: str) -> None:
     with pytest.raises(ProviderError, match="another server"):
         check_redirect("http://host:8080/v1/chat", target)

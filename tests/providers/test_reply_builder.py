@@ -1,4 +1,4 @@
-"""A reply is put together from fragments, whatever the order a server sends them in."""
+"""A reply is assembled from fragments, in whatever order a server sends them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_no_minutes_are_one_try() -> None:
     assert RetryPolicy(minutes=0).delay_after(_overloaded(retry_after=0.0), 1, 0.0) is None
 
 
-def test_the_servers_word_is_kept_to() -> None:
+def test_the_servers_retry_after_is_respected() -> None:
     assert RetryPolicy().delay_after(_overloaded(retry_after=120.0), 1, 0.0) == 120.0
 
 
@@ -40,11 +40,11 @@ def test_a_wait_beyond_the_time_left_is_not_begun() -> None:
     assert RetryPolicy().delay_after(_overloaded(retry_after=120.0), 1, 200.0) is None
 
 
-def test_what_does_not_pass_is_not_tried_again() -> None:
+def test_a_permanent_failure_is_not_tried_again() -> None:
     assert RetryPolicy().delay_after(ProviderError(ErrorKind.TOO_LONG, "x"), 1, 0.0) is None
 
 
-def test_a_server_that_always_says_at_once_is_not_asked_without_end() -> None:
+def test_a_server_that_always_says_retry_now_is_not_asked_endlessly() -> None:
     policy = RetryPolicy(base=0.5, cap=4.0, jitter=lambda: 1.0)
     delays = [policy.delay_after(_overloaded(retry_after=0.0), attempt, 0.0) for attempt in (1, 2, 9)]
     assert delays == [0.5, 1.0, 4.0]

@@ -1,4 +1,4 @@
-"""What servers say of their models: the lists and the windows of each kind, good and broken."""
+"""What servers report about their models: lists and windows of each kind, valid and broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that a model writes as text: nothing but the last part of a whole reply, and complete."""
+"""Tool calls written as text: only complete ones at the end of a complete reply count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not as it was asked for: JSON instead of a stream, usage that is no number."""
+"""Unexpected answers: JSON instead of a stream, usage that is not a number."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _claude(usage: str) -> str:
 
 @pytest.mark.parametrize("with_finish", [False, True], ids=["after the finish", "with the finish"])
 @pytest.mark.parametrize("number", BAD_NUMBERS)
-async def test_a_number_that_counts_nothing_is_left_out(
+async def test_a_number_that_is_no_count_is_left_out(
     provider: ModelProvider, number: str, with_finish: bool
 ) -> None:
     usage = f'{{"prompt_tokens": {number}, "completion_tokens": 7, "total_tokens": {number}}}'
@@ -65,7 +65,7 @@ async def test_a_number_that_counts_nothing_is_left_out(
 
 
 @pytest.mark.parametrize("usage", ['"abc"', "[1, 2]", "1.5", "NaN", "true", '{"prompt_tokens_details": 3}'])
-async def test_usage_that_is_none_is_left_out(provider: ModelProvider, usage: str) -> None:
+async def test_invalid_usage_is_left_out(provider: ModelProvider, usage: str) -> None:
     async with OpenAIServer([Fail(200, _openai(usage, with_finish=False))]) as server:
         finished = await _send(provider, OPENAI, server.api_base)
     assert (finished.message.text, finished.usage) == ("answered", Usage())
@@ -124,7 +124,7 @@ def test_geminis_array_is_a_stream() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"null", b"[]", b"3", b"{", b"[" * 100_000, b'{"choices": []}', b"<html>"]
 )
-def test_what_is_no_answer_stays_as_it_is(body: bytes) -> None:
+def test_a_body_that_is_no_answer_stays_unchanged(body: bytes) -> None:
     assert as_events(body) == body
 
 
@@ -139,11 +139,11 @@ def test_what_is_no_answer_stays_as_it_is(body: bytes) -> None:
         b'{"usageMetadata":{"promptTokenCount":3,"promptTokensDetails":[{"modality":"TEXT","tokenCount":3}]}}\n',
     ],
 )
-def test_a_line_in_order_is_not_touched(line: bytes) -> None:
+def test_a_valid_line_is_not_changed(line: bytes) -> None:
     assert clean_line(line) == line
 
 
-def test_ollamas_counts_are_made_counts() -> None:
+def test_ollamas_counts_are_corrected() -> None:
     assert json.loads(clean_line(b'{"done":true,"prompt_eval_count":"x","eval_count":3}\n')) == {
         "done": True,
         "prompt_eval_count": 0,

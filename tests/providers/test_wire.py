@@ -1,4 +1,4 @@
-"""The wire's rules, one row a family, and what every family gets."""
+"""The wire rules of each family, and the rules for all families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations are recognized by the messages that they begin with."""
+"""Conversations are recognized by their first messages."""
 
 from __future__ import annotations
 

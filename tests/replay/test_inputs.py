@@ -49,7 +49,7 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name_first(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-def test_what_is_odd_in_a_folder_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_an_unreadable_entry_in_a_folder_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a_pipe.jsonl")
     (tmp_path / "b_circle").symlink_to(tmp_path)
     (tmp_path / "c_gone.jsonl").symlink_to(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""Ctrl+C in the middle of what must not be cut in two."""
+"""Ctrl+C during a block that must not be interrupted."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ def test_a_row_that_is_no_conversation_is_named_and_the_rest_is_read(tmp_path: P
     assert found[3].startswith(f"row 4 of {path} is not a conversation")
 
 
-def test_another_schema_is_told(tmp_path: Path) -> None:
+def test_another_schema_is_reported(tmp_path: Path) -> None:
     path = table(tmp_path / "x.parquet", prompt=["a"], answer=["b"])
     with pytest.raises(TranscriptError, match="has no column `messages`: there are prompt, answer"):
         list(read_transcripts(path))
 
 
-def test_what_only_looks_like_parquet_is_told(tmp_path: Path) -> None:
+def test_a_file_that_only_looks_like_parquet_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1" + b"x" * 100)
     with pytest.raises(TranscriptError, match=r"cannot read .*parquet"):

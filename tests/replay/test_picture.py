@@ -95,7 +95,7 @@ def test_refused_requests_in_a_row_are_one_block_whatever_their_size() -> None:
     assert "refused, does not fit (2)" in texts(picture)
 
 
-def test_conversations_are_parted() -> None:
+def test_conversations_are_separated() -> None:
     picture = drawn(sample(), sample(conversation="b"), sample(conversation="b"))
     assert classes(picture, "line").count("between") == 1
 

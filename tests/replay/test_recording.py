@@ -1,4 +1,4 @@
-"""Rows in a file that is gone on with after a stop."""
+"""Rows in a file that is continued after an interruption."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_after_an_interrupt_it_goes_on_and_what_was_written_can_be_read(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_torn_off_by_a_kill_is_made_again(
+def test_rows_lost_to_a_kill_are_made_again(
     tmp_path: Path, inputs: Inputs, wanted: list[dict[str, Any]], name: str
 ) -> None:
     path = tmp_path / name
@@ -180,20 +180,20 @@ def test_other_transcripts_are_not_mixed(begun: Path, inputs: Inputs) -> None:
     assert "3 files of 573 KB, now 4 files of 573 KB" in said
 
 
-def test_a_pipe_cannot_be_gone_on_with(begun: Path, inputs: Inputs) -> None:
+def test_a_replay_from_a_pipe_cannot_be_continued(begun: Path, inputs: Inputs) -> None:
     fingerprint = replace(inputs.fingerprint(), is_regular=False)
     with pytest.raises(OutputError, match="begun from a pipe"):
         Recording.open(begun, Source(SETTINGS, fingerprint), prompts=False)
 
 
-def test_a_file_that_is_complete_or_of_something_else_is_left_alone(tmp_path: Path, inputs: Inputs) -> None:
+def test_a_complete_or_foreign_file_is_not_changed(tmp_path: Path, inputs: Inputs) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("mine\n")
     assert "exists and is complete: remove it, or choose another name" in refusal(path, inputs)
     assert path.read_text() == "mine\n"
 
 
-def test_a_file_that_became_shorter_is_not_gone_on_with(begun: Path, inputs: Inputs) -> None:
+def test_a_file_that_became_shorter_is_not_continued(begun: Path, inputs: Inputs) -> None:
     begun.write_bytes(begun.read_bytes()[:10])
     assert "is shorter than it was" in refusal(begun, inputs)
 
@@ -230,6 +230,6 @@ def test_totals_are_read_as_they_were_written(inputs: Inputs) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows", "rows.json", "nowhere/rows.jsonl"])
-def test_a_name_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_invalid_file_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(OutputError, match="--output"):
         check_name(tmp_path / name)

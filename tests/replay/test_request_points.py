@@ -1,4 +1,4 @@
-"""Where a model was called."""
+"""The points at which a model was called."""
 
 from __future__ import annotations
 

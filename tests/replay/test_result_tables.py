@@ -109,7 +109,7 @@ def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
     assert "second" in lines[2]
 
 
-def test_refusals_are_told_with_their_reason_and_the_window_for_all() -> None:
+def test_refusals_are_reported_with_their_reason_and_the_window_for_all() -> None:
     small = tally_of([SYSTEM, user("huge " * 9_000)], "small", max_context_tokens=4096)
     large = tally_of([SYSTEM, user("huge " * 20_000)], "large", max_context_tokens=4096)
     line = refusals_line(Totals.of([small, large]))
@@ -121,7 +121,7 @@ def test_refusals_are_told_with_their_reason_and_the_window_for_all() -> None:
     assert refusals_line(Totals.of([tally_of([user("fine")])])) == ""
 
 
-def test_repairs_are_told_in_one_line() -> None:
+def test_repairs_are_reported_in_one_line() -> None:
     broken = tally_of([user("one"), tool("lost", "orphan"), assistant("x")])
     broken.add_repaired(2)
     line = repairs_line(Totals.of([broken, tally_of([user("fine")])]))

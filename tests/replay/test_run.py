@@ -98,7 +98,7 @@ def test_messages_are_counted_once() -> None:
         [user(""), assistant(""), user("x")],
     ],
 )
-def test_what_is_broken_is_repaired_and_never_passed_on(messages: list[dict[str, Any]]) -> None:
+def test_a_broken_transcript_is_repaired_before_it_is_planned(messages: list[dict[str, Any]]) -> None:
     for each in replayed([SYSTEM, *messages]):
         assert broken_rules([message.to_dict() for message in each.prompt]) == []
 

@@ -1,4 +1,4 @@
-"""Units of the input by several processes, some of which die."""
+"""Units of the input in parallel processes, some of which die."""
 
 from __future__ import annotations
 

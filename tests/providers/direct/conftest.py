@@ -1,4 +1,4 @@
-"""Both ways to the same server, and what comes of it."""
+"""Both ways to the same server, and their results."""
 
 from __future__ import annotations
 

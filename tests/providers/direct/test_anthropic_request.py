@@ -1,4 +1,4 @@
-"""What is sent to Anthropic without litellm is, byte by byte, what litellm sends."""
+"""Requests sent to Anthropic without litellm equal litellm's byte by byte."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _keys(holder: Any) -> list[Any]:
 
 
 @given(broken())
-def test_what_is_not_understood_has_no_body(sent: Sent, made: dict[str, Any]) -> None:
+def test_a_request_that_is_not_understood_has_no_body(sent: Sent, made: dict[str, Any]) -> None:
     if not isinstance(made.get("model"), str):
         made["model"] = "anthropic/claude-sonnet-4-5"
     before = copy.deepcopy(made)
@@ -303,7 +303,7 @@ def test_the_headers_and_the_address_are_those_that_litellm_sends(
     ],
     ids=str,
 )
-def test_what_litellm_looks_up_or_converts_in_its_own_way_goes_by_litellm(changes: dict[str, Any]) -> None:
+def test_what_litellm_looks_up_or_converts_specially_is_sent_by_litellm(changes: dict[str, Any]) -> None:
     made = {
         "model": "anthropic/claude-sonnet-4-5",
         "messages": [{"role": "user", "content": "hi"}],
@@ -314,7 +314,7 @@ def test_what_litellm_looks_up_or_converts_in_its_own_way_goes_by_litellm(change
     assert anthropic_body(made | changes) is None
 
 
-def test_without_a_limit_for_the_answer_one_must_be_known() -> None:
+def test_without_an_output_limit_the_models_must_be_known() -> None:
     made = {"model": "anthropic/mine", "messages": [{"role": "user", "content": "hi"}], "api_key": "k"}
     assert anthropic_body(made) is None
     assert anthropic_body(made, output_limit=7) == anthropic_body(made | {"max_tokens": 7})

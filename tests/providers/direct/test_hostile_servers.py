@@ -1,4 +1,4 @@
-"""What servers send that no server should: bytes as they go over the wire, read both ways."""
+"""Answers that no server should send, byte by byte, read both ways."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ async def directly(catalog: ModelCatalog) -> AsyncIterator[ModelProvider]:
     await provider.close()
 
 
-async def test_a_byte_order_mark_takes_nothing_from_the_first_event(either: ModelProvider) -> None:
+async def test_a_byte_order_mark_does_not_break_the_first_event(either: ModelProvider) -> None:
     assert (await _message(either, _STREAM + b"\xef\xbb\xbf" + _WHOLE)).text == "hello"
 
 
-async def test_a_connection_that_breaks_behind_the_end_takes_nothing_away(either: ModelProvider) -> None:
+async def test_a_connection_that_breaks_after_the_end_loses_nothing(either: ModelProvider) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n"
     assert (await _message(either, head + _HELLO + _STOP)).text == "hello"
 
@@ -144,7 +144,7 @@ async def test_a_piece_of_an_unknown_call_begins_a_call_of_its_own(either: Model
         (b"HTTP/1.1 302 No\r\nlocation: http://[x/\r\ncontent-length: 0\r\n\r\n", ErrorKind.BAD_REQUEST),
     ],
 )
-async def test_a_status_counts_whatever_is_wrong_with_the_rest(
+async def test_a_status_counts_even_if_the_rest_is_broken(
     either: ModelProvider, answer: bytes, kind: ErrorKind
 ) -> None:
     error, _text = await _error(either, answer)
@@ -157,7 +157,7 @@ async def test_a_reply_with_a_gap_is_not_complete(directly: ModelProvider, bad: 
     assert (error.kind, text) == (ErrorKind.INTERRUPTED, "hello")
 
 
-async def test_events_that_say_nothing_are_passed_over(directly: ModelProvider) -> None:
+async def test_empty_events_are_skipped(directly: ModelProvider) -> None:
     events = b'data:\n\ndata:  \n\ndata: 5\n\ndata: "x"\n\ndata: null\n\ndata: []\n\ndata: {}\n\n'
     odd = _event({"content": " you"}, reason={"not": "text"})
     assert (await _message(directly, _STREAM + _HELLO + events + odd + _STOP + _DONE)).text == "hello you"
@@ -166,13 +166,13 @@ async def test_events_that_say_nothing_are_passed_over(directly: ModelProvider) 
 @pytest.mark.parametrize(
     "code", ["²", "9" * 5_000, [], -1, True], ids=["no digit", "long", "a list", "negative", "a truth"]
 )
-async def test_an_error_with_an_odd_code_is_quoted(directly: ModelProvider, code: object) -> None:
+async def test_an_error_with_an_unusual_code_is_quoted(directly: ModelProvider, code: object) -> None:
     event = f"data: {json.dumps({'error': {'message': 'out of ink', 'code': code}})}\n\n"
     error, _text = await _error(directly, _STREAM + event.encode())
     assert "out of ink" in str(error)
 
 
-async def test_no_content_type_frees_a_stream_of_its_limits(directly: ModelProvider) -> None:
+async def test_no_content_type_exempts_a_stream_from_its_limits(directly: ModelProvider) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/vnd.amazon.eventstream\r\nconnection: close\r\n\r\n"
     error, text = await _error(directly, head + _HELLO + b"data: {}\n\n" * 6_000 + _STOP + _DONE)
     assert "more than an answer can have" in str(error)
@@ -191,7 +191,7 @@ async def test_a_connection_serves_the_next_request_where_the_answer_ends(
         assert len(server.writers) == (1 if end else 2)
 
 
-def test_connections_are_of_one_event_loop() -> None:
+def test_connections_belong_to_one_event_loop() -> None:
     way = DirectWay(timeout=9)
 
     async def client() -> object:
@@ -201,14 +201,14 @@ def test_connections_are_of_one_event_loop() -> None:
     assert asyncio.run(client()) is not asyncio.run(client())
 
 
-async def test_certificates_that_are_not_there_are_no_hindrance(
+async def test_missing_certificates_do_not_prevent_a_request(
     directly: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/there/is/none.pem")
     assert (await _message(directly, _STREAM + _WHOLE)).text == "hello"
 
 
-async def test_a_proxy_that_needs_a_package_is_said(
+async def test_a_proxy_that_needs_a_package_is_reported(
     directly: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
@@ -226,7 +226,7 @@ def test_only_openai_is_told_the_organization(model: str, is_told: bool) -> None
 
 
 @pytest.mark.parametrize("rest", ["?v=1", "#top"])
-def test_an_address_with_more_than_a_path_is_left_to_litellm(rest: str) -> None:
+def test_an_address_with_a_query_is_left_to_litellm(rest: str) -> None:
     arguments = {"model": "openai/m", "messages": [{"role": "user", "content": "hi"}], "api_key": "sk-0123"}
     assert direct_request({**arguments, "api_base": "http://h/v1"}, {}) is not None
     assert direct_request({**arguments, "api_base": f"http://h/v1{rest}"}, {}) is None

@@ -1,4 +1,4 @@
-"""The direct way reads what litellm reads of the same bytes, and says the same of the same errors."""
+"""The direct way reads the same reply and the same errors as litellm from the same bytes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _chunk(choice: dict[str, Any]) -> dict[str, Any]:
     has_done=st.booleans(),
     cuts=st.lists(st.integers(0, 3_000), max_size=12),
 )
-async def test_both_ways_read_the_same_wherever_the_bytes_are_cut(
+async def test_both_ways_read_the_same_reply_however_the_bytes_are_split(
     both_ways: BothWays, events: list[Any], between: str, has_done: bool, cuts: list[int]
 ) -> None:
     lines = [f"data: {json.dumps(event, ensure_ascii=False)}" for event in events]
@@ -107,7 +107,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("status", "body"), REFUSALS)
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/claude-sonnet-4-5"])
-async def test_both_ways_say_the_same_of_a_refusal(
+async def test_both_ways_report_a_refusal_alike(
     both_ways: BothWays, status: int, body: str, model: str
 ) -> None:
     server = both_ways.server
@@ -131,7 +131,7 @@ async def test_both_ways_say_the_same_of_a_refusal(
     ],
 )
 @pytest.mark.parametrize("before", [0, 1])
-async def test_both_ways_say_the_same_of_an_error_in_a_stream(
+async def test_both_ways_report_an_error_in_a_stream_alike(
     both_ways: BothWays, error: object, before: int
 ) -> None:
     events = [_chunk({"index": 0, "delta": {"content": "half"}, "finish_reason": None})] * before

@@ -1,4 +1,4 @@
-"""Server-sent events, in whatever pieces their bytes come."""
+"""Server-sent events, in arbitrary chunks of bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _read(pieces: list[bytes]) -> list[str]:
 
 
 @given(_STREAMS, st.lists(st.integers(0, 400)))
-def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
+def test_events_follow_the_standard_however_the_bytes_are_split(
     lines: list[tuple[str, str]], cuts: list[int]
 ) -> None:
     text = "".join(line + end for line, end in lines)
@@ -57,5 +57,5 @@ def test_events_are_those_of_the_standard_wherever_the_bytes_are_cut(
     assert _read(pieces) == _by_the_standard(text)
 
 
-def test_bytes_that_are_no_text_become_replacement_characters() -> None:
+def test_invalid_bytes_become_replacement_characters() -> None:
     assert _read([b"data: \xff!\n\n"]) == ["\ufffd!"]

@@ -1,4 +1,4 @@
-"""What the offline model says is a function of the prompt it was sent, and of nothing else."""
+"""The offline model's reply depends only on its prompt."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_where_the_search_says_too_little_the_first_message_it_names_is_read() -
     assert reply_to([*question, *found], [recall]).text == "The deploy key is kept in ops/keys.txt."
 
 
-def test_half_an_answer_is_no_answer_while_recall_may_have_the_whole() -> None:
+def test_a_partial_match_is_no_answer_while_recall_may_find_a_better_one() -> None:
     told = [
         SYSTEM,
         _user("The port of the heron is 80."),
@@ -166,7 +166,7 @@ def test_it_answers_from_what_stands_beside_the_question(text: str) -> None:
     assert reply_to([SYSTEM, _user(text)]).text == "The parser lives in lexer.py."
 
 
-def test_what_was_told_beside_an_earlier_question_is_not_forgotten() -> None:
+def test_a_statement_beside_an_earlier_question_is_remembered() -> None:
     told = _user("The parser lives in lexer.py. Do you see?")
     assert reply_to([SYSTEM, told, _assistant("Noted."), _user("Where does the parser live?")]).text == (
         "The parser lives in lexer.py."
@@ -270,7 +270,7 @@ def test_it_answers_about_an_attached_file_and_takes_no_orders_from_it() -> None
     assert reply_to(plainly, TOOLS).text.count("a.txt (2 lines) begins with:") == 2
 
 
-def test_it_heeds_what_is_said_while_its_tools_run() -> None:
+def test_it_considers_messages_sent_while_its_tools_run() -> None:
     task = [SYSTEM, _user("read a.txt")]
     first = reply_to(task, TOOLS)
     steered = [*task, *_after(first, "alpha"), _user("then read b.txt"), _user("and hurry")]

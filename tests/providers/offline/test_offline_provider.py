@@ -1,4 +1,4 @@
-"""The offline model behind the protocol of every other model."""
+"""The offline model behind the protocol of all models."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_it_can_be_stopped(provider: ModelProvider, monkeypatch: pytest.Mo
         await reading
 
 
-async def test_a_senseless_delay_is_the_usual_one(
+async def test_an_invalid_delay_means_the_default(
     provider: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "soon")

@@ -1,4 +1,4 @@
-"""Orders given plainly are understood; talk about files is not an order."""
+"""Plain orders are understood; talk about files is not an order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo makes a plan in plan mode, and carries it out when it is told to."""
+"""The demo makes a plan in plan mode, and carries it out when told to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _user(text: str, note: str = "") -> dict[str, Json]:
     return {"role": "user", "content": "\n\n".join(filter(None, (text, note)))}
 
 
-def test_in_plan_mode_the_steps_are_told_and_not_taken() -> None:
+def test_in_plan_mode_the_steps_are_described_and_not_executed() -> None:
     reply = reply_to([SYSTEM, _user(ORDER, PLAN_NOTE)], TOOLS)
     assert not reply.calls
     assert "1. In theme.py, replace `red` with `blue`.\n2. Run `make test`." in reply.text
