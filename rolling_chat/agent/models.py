@@ -12,8 +12,8 @@ from rolling_chat.agent.request.model_limits import is_window_assumed, window_of
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
     address_in,
+    describe_server,
     is_same_provider,
-    place_of,
     with_credentials,
     without_credentials,
 )
@@ -110,7 +110,9 @@ def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
     They are those of the settings, of the environment and of the provider.
     """
     found = (runtime.settings.for_model(model).api_base, address_in(runtime.environ, model))
-    return {one: without_credentials(one) for one in found if one} | {PROVIDERS_OWN: place_of(model, "")}
+    return {one: without_credentials(one) for one in found if one} | {
+        PROVIDERS_OWN: describe_server(model, "")
+    }
 
 
 def missing_key_line(runtime: Runtime, model: str, address: str | None) -> str:
@@ -141,7 +143,7 @@ def window_line(runtime: Runtime, model: str, address: str | None) -> str:
 
 def unknown_address_line(model: str) -> str:
     """Return the line for a session that does not know the address of its model."""
-    own = place_of(model, "")
+    own = describe_server(model, "")
     return (
         f"this session does not know the address of {model}: it is from an older version, or "
         f"somebody else chose it; give it with --api-base URL, or --api-base {PROVIDERS_OWN} for {own}"

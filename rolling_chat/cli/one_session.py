@@ -10,7 +10,7 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.saved_sessions import when
 from rolling_chat.cli.stored import open_saved
-from rolling_chat.providers.addresses import place_of
+from rolling_chat.providers.addresses import describe_server
 from rolling_chat.redaction import secrets_in
 from rolling_chat.sessions.export import export
 from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
@@ -94,4 +94,4 @@ def _find(store: SessionStore, id_start: str) -> SessionInfo:
 
 
 def _address(info: SessionInfo) -> str:
-    return "unknown" if info.api_base is None else place_of(info.model, info.api_base) or "none"
+    return "unknown" if info.api_base is None else describe_server(info.model, info.api_base) or "none"

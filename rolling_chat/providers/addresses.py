@@ -134,7 +134,7 @@ def with_credentials(address: str, known: Iterable[str]) -> str:
     return next((one for one in known if one and without_credentials(one) == address), address)
 
 
-def place_of(model: str, address: str) -> str:
+def describe_server(model: str, address: str) -> str:
     """Describe where requests to `model` go: an address, or the provider's default host."""
     ref = ModelRef.parse(model)
     if ref.is_demo:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rolling_chat.providers.addresses import place_of
+from rolling_chat.providers.addresses import describe_server
 from rolling_chat.providers.known_providers import KNOWN_PROVIDERS, KeyedEnvironment
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
@@ -46,7 +46,7 @@ class ModelChoice:
         """A clause that names the model, where requests go, and why it was chosen."""
         if self.is_fallback:
             return f"model: {self.model}, no language model ({self.source})"
-        place = "an unknown address" if self.address is None else place_of(self.model, self.address)
+        place = "an unknown address" if self.address is None else describe_server(self.model, self.address)
         return f"model: {self.model}{f' at {place}' if place else ''} (from {self.source})"
 
 

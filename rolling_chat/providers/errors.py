@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from urllib.parse import urlsplit
 
-from rolling_chat.providers.addresses import place_of, without_credentials
+from rolling_chat.providers.addresses import describe_server, without_credentials
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.overflow_errors import (
@@ -270,9 +270,8 @@ def _unknown_model(context: ErrorContext, body: ErrorBody) -> str:
         line = f'Unknown model "{context.model}".'
     else:
         line = unknown_model_line(context.model, context.nearest(context.model) if context.nearest else ())
-    return (
-        f"{line} {place_of(context.model, without_credentials(context.api_base or ''))} says: {_quote(body)}"
-    )
+    server = describe_server(context.model, without_credentials(context.api_base or ""))
+    return f"{line} {server} says: {_quote(body)}"
 
 
 def _passing(context: ErrorContext, kind: ErrorKind, line: str) -> _Failure:

@@ -48,9 +48,9 @@ __all__ = [
     "for_model",
     "made_by",
     "prompt_cache",
+    "requires_max_tokens",
     "to_wire",
     "tools_to_wire",
-    "wants_max_tokens",
 ]
 
 OPENING_PLACEHOLDER = "(The conversation begins here.)"

@@ -11,9 +11,9 @@ import pytest
 from rolling_chat.messages import Message
 from rolling_chat.providers.addresses import (
     address_in,
+    describe_server,
     hide_addresses,
     keep_loopback_direct,
-    place_of,
     with_credentials,
     without_credentials,
 )
@@ -125,7 +125,7 @@ async def test_the_environment_does_not_redirect_requests_from_the_providers_def
         with pytest.raises(ProviderError):
             async for _ in provider.stream(Request(model, (Message("user", "hi"),), max_tokens=5)):
                 pass
-    assert proxy.hosts == [place_of(model, "")]
+    assert proxy.hosts == [describe_server(model, "")]
 
 
 async def test_requests_to_local_servers_use_no_proxy(
