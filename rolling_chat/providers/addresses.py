@@ -151,7 +151,7 @@ def names_windows(model: str, address: str) -> bool:
     return bool(address) or ref.is_ollama or ref.served_by == "openrouter"
 
 
-def who_counts(model: str, address: str | None) -> Counts:
+def token_counter(model: str, address: str | None) -> Counts:
     """Return who counts the tokens of requests to `model` at `address`; empty for nobody."""
     provider = ModelRef.parse(model).provider
     if provider == "anthropic":

@@ -22,7 +22,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Json, JsonObject
-from rolling_chat.providers.addresses import is_near, who_counts, without_credentials
+from rolling_chat.providers.addresses import is_near, token_counter, without_credentials
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.native_requests import NativeQuestion, anthropic_question, gemini_question
 from rolling_chat.providers.plain_http import fetch
@@ -69,7 +69,7 @@ class ExactCounter:
             return 0
         self._failures[place] += 1  # reset by an answer; the caller may have stopped waiting by then
         try:
-            match who_counts(model, address):
+            match token_counter(model, address):
                 case "anthropic":
                     tokens = self._ask_provider(anthropic_question(arguments), "input_tokens", timeout)
                 case "gemini":

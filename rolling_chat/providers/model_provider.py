@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from rolling_chat.context_keys import Direct
 from rolling_chat.messages import Json, Message, Usage
-from rolling_chat.providers.addresses import who_counts
+from rolling_chat.providers.addresses import token_counter
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.direct.choice import DirectRequest, direct_request
 from rolling_chat.providers.direct.direct_way import DirectWay
@@ -129,7 +129,7 @@ class ModelProvider:
         The question is sent to where the request itself would be sent, with the same key. The time starts
         after litellm was loaded, if it is needed.
         """
-        if not who_counts(request.model, request.api_base):
+        if not token_counter(request.model, request.api_base):
             return 0
         from rolling_chat.providers.exact_counts import ExactCounter  # noqa: PLC0415  # not before first paint
         from rolling_chat.providers.native_requests import needs_litellm  # noqa: PLC0415

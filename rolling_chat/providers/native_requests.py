@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rolling_chat.messages import JsonObject
-from rolling_chat.providers.addresses import who_counts
+from rolling_chat.providers.addresses import token_counter
 from rolling_chat.providers.direct.anthropic_request import anthropic_body, anthropic_headers, anthropic_url
 from rolling_chat.providers.model_ref import ModelRef
 
@@ -33,7 +33,7 @@ class NativeQuestion:
 
 def needs_litellm(arguments: Mapping[str, Any]) -> bool:
     """Return whether only litellm can build the question for a request with `arguments`."""
-    match who_counts(arguments["model"], arguments.get("api_base")):
+    match token_counter(arguments["model"], arguments.get("api_base")):
         case "anthropic":
             return _direct_body(arguments) is None
         case "gemini":

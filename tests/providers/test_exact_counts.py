@@ -14,7 +14,7 @@ import pytest
 
 from rolling_chat.messages import Json, Message, ToolCall
 from rolling_chat.providers import native_requests
-from rolling_chat.providers.addresses import is_near, who_counts
+from rolling_chat.providers.addresses import is_near, token_counter
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ProviderError, Request
 from tests.providers.conftest import MakeProvider
@@ -181,7 +181,7 @@ async def test_what_was_counted_is_not_asked_again(make_provider: MakeProvider) 
     ],
 )
 def test_only_servers_that_count_are_asked(model: str, address: str | None, who: str) -> None:
-    assert who_counts(model, address) == who
+    assert token_counter(model, address) == who
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.context import FinalPrompt
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError
-from rolling_chat.providers.addresses import is_near, who_counts
+from rolling_chat.providers.addresses import is_near, token_counter
 from rolling_chat.providers.background_thread import in_background
 
 _PATIENCE = 3.0  # seconds to wait for a count that decides whether a request can be sent
@@ -55,7 +55,7 @@ class PromptCounter:
         A remote server is only asked about a long request to a model that has reported no counts yet, because
         its tokenizer is unknown. A server that does not answer in time is not asked again.
         """
-        if self._place in self._unanswered or who_counts(*self._place) != "server":
+        if self._place in self._unanswered or token_counter(*self._place) != "server":
             return
         if self._is_free:
             counted = await self._count(branch, tool_choice, _is_uncertain, _NEAR_PATIENCE)
@@ -74,7 +74,7 @@ class PromptCounter:
     @property
     def _is_free(self) -> bool:
         """Whether the user's own server counts, and is near enough to be asked at any time."""
-        return who_counts(*self._place) == "server" and is_near(self._place[1])
+        return token_counter(*self._place) == "server" and is_near(self._place[1])
 
     async def _count(
         self,
@@ -88,7 +88,7 @@ class PromptCounter:
         Return None if the provider gave no count.
         """
         planner = self._planner
-        if not who_counts(*self._place) or planner.setup.measurements.is_miscounted:
+        if not token_counter(*self._place) or planner.setup.measurements.is_miscounted:
             return False
         for _ in range(_ATTEMPTS):
             revision, since = planner.plan_state.revision, planner.plan_state.plan
