@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 
-from rolling_chat.providers.addresses import names_windows
+from rolling_chat.providers.addresses import may_report_window
 from rolling_chat.providers.background_thread import in_background
 
 _log = logging.getLogger("rolling_chat.agent.server_facts")
@@ -36,7 +36,7 @@ class ServerFacts:
 
     def is_due(self, model: str, address: str | None) -> bool:
         """Return whether the server can be asked and has not been."""
-        return (model, address or "") not in self._windows and names_windows(model, address or "")
+        return (model, address or "") not in self._windows and may_report_window(model, address or "")
 
     async def ask(self, model: str, address: str | None, call_address: str | None) -> None:
         """Ask the server of `model`; `call_address` is its address with credentials, if it needs any."""

@@ -143,7 +143,7 @@ def describe_server(model: str, address: str) -> str:
     return address or _HOSTS.get(provider) or f"{provider or 'the provider'}'s own address"
 
 
-def names_windows(model: str, address: str) -> bool:
+def may_report_window(model: str, address: str) -> bool:
     """Return whether the server of `model` may report its window: the user's own server, or OpenRouter."""
     ref = ModelRef.parse(model)
     if ref.is_demo:
