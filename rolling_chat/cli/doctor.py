@@ -17,7 +17,12 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, has_encoding
 from rolling_chat.programs import find_program
-from rolling_chat.providers.addresses import address_in, is_near, token_counter, without_credentials
+from rolling_chat.providers.addresses import (
+    address_in,
+    is_private_address,
+    token_counter,
+    without_credentials,
+)
 from rolling_chat.providers.discovery import choose_model
 from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.sessions.opening import open_store
@@ -182,7 +187,7 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
 def _counted_by(model: str, address: str) -> str:
     """Return how requests to a model are counted before its first reply."""
     who = token_counter(model, address)
-    if who == "server" and is_near(address):
+    if who == "server" and is_private_address(address):
         return "by its server, if that is llama.cpp or vLLM; else by estimate until the first reply"
     if who == "server":
         return "by estimate; by its server where that decides, if it is llama.cpp or vLLM"

@@ -162,7 +162,7 @@ def token_counter(model: str, address: str | None) -> Counts:
     return "server" if is_own else ""
 
 
-def is_near(address: str | None) -> bool:
+def is_private_address(address: str | None) -> bool:
     """Return whether the server at `address` runs on this machine or in a private network."""
     try:
         host = (urlsplit(address or "").hostname or "").lower()

@@ -22,7 +22,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Json, JsonObject
-from rolling_chat.providers.addresses import is_near, token_counter, without_credentials
+from rolling_chat.providers.addresses import is_private_address, token_counter, without_credentials
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.native_requests import NativeQuestion, anthropic_question, gemini_question
 from rolling_chat.providers.plain_http import fetch
@@ -124,7 +124,7 @@ class ExactCounter:
 
     def _uses_proxy(self, address: str | None) -> bool:
         """Return whether a request to `address` uses a proxy, which questions must not bypass."""
-        if is_near(address):
+        if is_private_address(address):
             return False
         parts = urlsplit(address or "https://")
         names = (f"{parts.scheme}_proxy", "all_proxy")

@@ -14,7 +14,7 @@ import pytest
 
 from rolling_chat.messages import Json, Message, ToolCall
 from rolling_chat.providers import native_requests
-from rolling_chat.providers.addresses import is_near, token_counter
+from rolling_chat.providers.addresses import is_private_address, token_counter
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ProviderError, Request
 from tests.providers.conftest import MakeProvider
@@ -201,7 +201,7 @@ def test_only_servers_that_count_are_asked(model: str, address: str | None, who:
 def test_an_address_is_private_on_this_machine_and_in_a_private_network(
     address: str | None, near: bool
 ) -> None:
-    assert is_near(address) is near
+    assert is_private_address(address) is near
 
 
 async def test_no_question_bypasses_a_proxy(make_provider: MakeProvider) -> None:

@@ -12,7 +12,7 @@ from rolling_chat.agent.store_queue import off_loop
 from rolling_chat.context import FinalPrompt
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError
-from rolling_chat.providers.addresses import is_near, token_counter
+from rolling_chat.providers.addresses import is_private_address, token_counter
 from rolling_chat.providers.background_thread import in_background
 
 _PATIENCE = 3.0  # seconds to wait for a count that decides whether a request can be sent
@@ -74,7 +74,7 @@ class PromptCounter:
     @property
     def _is_free(self) -> bool:
         """Whether the user's own server counts, and is near enough to be asked at any time."""
-        return token_counter(*self._place) == "server" and is_near(self._place[1])
+        return token_counter(*self._place) == "server" and is_private_address(self._place[1])
 
     async def _count(
         self,
