@@ -34,9 +34,9 @@ from rolling_chat.replay import (
     Work,
     WorkersError,
     check_name,
+    deferred_interrupts,
     draw_picture,
     draw_table,
-    held_back,
     refusals_line,
     repairs_line,
     run_units,
@@ -191,7 +191,7 @@ def _fill(recording: Recording, run: _Run) -> None:
         closing(run.results(recording)) as results,
     ):
         for unit, chunk in results:
-            with held_back():
+            with deferred_interrupts():
                 run.take_in(chunk)
                 recording.add(unit, chunk)
             share(unit, chunk)

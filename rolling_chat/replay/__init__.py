@@ -1,7 +1,7 @@
 """Replay transcripts through the pipeline: rows, tables and a picture, by parallel processes, into files."""
 
 from rolling_chat.replay.inputs import AnyUnit, Fingerprint, GivenUnit, Inputs
-from rolling_chat.replay.interrupts import held_back
+from rolling_chat.replay.interrupts import deferred_interrupts
 from rolling_chat.replay.outputs import OutputError, row_schema
 from rolling_chat.replay.parquet_input import row_value
 from rolling_chat.replay.picture import Sample, draw_picture
@@ -39,10 +39,10 @@ __all__ = [
     "WorkersError",
     "as_row",
     "check_name",
+    "deferred_interrupts",
     "draw_picture",
     "draw_table",
     "files_of",
-    "held_back",
     "make_transcript",
     "read_transcripts",
     "refusals_line",

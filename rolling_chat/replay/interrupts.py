@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def deferred_interrupts() -> Iterator[None]:
     """Run a block to its end, and handle a Ctrl+C during the block afterwards."""
     if threading.current_thread() is not threading.main_thread():
         yield

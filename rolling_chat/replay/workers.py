@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from rolling_chat.gc_tuning import tune_for_one_run
 from rolling_chat.replay.inputs import AnyUnit
-from rolling_chat.replay.interrupts import held_back
+from rolling_chat.replay.interrupts import deferred_interrupts
 from rolling_chat.replay.work import START, Chunk, Problem, Progress, Work
 
 # The limit on results that are kept in memory until those of an earlier unit are complete.
@@ -239,7 +239,7 @@ def _ignoring_interrupts() -> Iterator[None]:
         yield
         return
     # another thread could receive the signal instead, and leave a half-started process behind
-    with held_back():
+    with deferred_interrupts():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield

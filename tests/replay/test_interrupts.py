@@ -6,14 +6,14 @@ import signal
 
 import pytest
 
-from rolling_chat.replay import held_back
+from rolling_chat.replay import deferred_interrupts
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
     done = []
 
     def work() -> None:
-        with held_back():
+        with deferred_interrupts():
             signal.raise_signal(signal.SIGINT)
             done.append("all of it")
 
@@ -23,7 +23,7 @@ def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
 
 
 def test_after_the_block_it_comes_at_once() -> None:
-    with held_back():
+    with deferred_interrupts():
         pass
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
