@@ -62,7 +62,7 @@ _ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "defla
 
 
 @dataclass(slots=True)
-class Seen:
+class AnswerProgress:
     """What was received of the answer to one request; `done` means that OpenAI's end mark was read.
 
     `idle` counts the events since the reply last grew; the code that assembles the reply resets it to 0.
@@ -72,12 +72,12 @@ class Seen:
     idle: int = 0
 
 
-_seen: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("seen", default=None)
+_seen: contextvars.ContextVar[AnswerProgress | None] = contextvars.ContextVar("seen", default=None)
 
 
-def watch_answer() -> Seen:
+def watch_answer() -> AnswerProgress:
     """Start recording the idle events and the end of answers to requests sent by this task from now on."""
-    seen = Seen()
+    seen = AnswerProgress()
     _seen.set(seen)
     return seen
 
@@ -113,7 +113,11 @@ class _Limited(httpx.AsyncByteStream):
     """The decompressed body of a response, limited in size."""
 
     def __init__(
-        self, response: httpx.Response, stream: httpx.AsyncByteStream, encoding: str, seen: Seen | None
+        self,
+        response: httpx.Response,
+        stream: httpx.AsyncByteStream,
+        encoding: str,
+        seen: AnswerProgress | None,
     ) -> None:
         self._response = response
         self._stream = stream

@@ -34,11 +34,11 @@ from rolling_chat.providers.protocol import Request
 from rolling_chat.providers.text_calls import call_as_text, describe_tools, results_as_text
 from rolling_chat.providers.wire_families import (
     WireFamily,
+    accepts_result_pictures,
     family_of,
     find_family,
     prompt_cache,
-    takes_result_pictures,
-    wants_max_tokens,
+    requires_max_tokens,
 )
 from rolling_chat.text import normalize_text
 
@@ -105,7 +105,7 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
     entries = _entries(for_model(request.messages, request.model))
     if request.text_tools:
         entries = list(_as_text(entries, describe_tools(request.tools)))
-    elif not takes_result_pictures(request.model):
+    elif not accepts_result_pictures(request.model):
         entries = list(_pictures_apart(entries))
     entries = list(_in_order(entries, family))
     _give_ids(entries, family)

@@ -94,12 +94,12 @@ def family_of(model: str) -> str:
     return find_family(model).name
 
 
-def wants_max_tokens(model: str) -> bool:
+def requires_max_tokens(model: str) -> bool:
     """Return whether every request to `model` must include `max_tokens`."""
     return find_family(model).max_tokens or ModelRef.parse(model).provider in _NEED_MAX_TOKENS
 
 
-def takes_result_pictures(model: str) -> bool:
+def accepts_result_pictures(model: str) -> bool:
     """Return whether a tool result may contain pictures; otherwise they follow in a user message."""
     return ModelRef.parse(model).provider == "anthropic"
 

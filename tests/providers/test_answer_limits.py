@@ -19,7 +19,7 @@ from rolling_chat.providers.answer_limits import (
     MAX_PARTS,
     MAX_STREAM_BYTES,
     MAX_WHOLE_BYTES,
-    Seen,
+    AnswerProgress,
     limit_answers,
     watch_answer,
 )
@@ -46,7 +46,7 @@ class _Sender(httpx.AsyncBaseTransport):
         return httpx.Response(self._status, headers=self._headers, stream=Body(), request=request)
 
 
-async def _receive(sender: _Sender, seen: Seen | None = None) -> int:
+async def _receive(sender: _Sender, seen: AnswerProgress | None = None) -> int:
     """How many bytes reach the client; with `seen` each piece of them adds to the reply."""
     client = limit_answers(httpx.AsyncClient)(transport=sender)
     received = 0

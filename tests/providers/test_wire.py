@@ -17,8 +17,8 @@ from rolling_chat.providers.wire import (
     for_model,
     made_by,
     prompt_cache,
+    requires_max_tokens,
     to_wire,
-    wants_max_tokens,
 )
 from tests.support.servers.openai_wire import find_fault
 
@@ -68,8 +68,8 @@ def test_a_model_belongs_to_one_family(model: str, family: str) -> None:
 
 def test_an_output_limit_goes_where_the_provider_needs_one() -> None:
     need = [CLAUDE, "bedrock/amazon.nova-pro-v1:0", "openrouter/openai/gpt-5.4"]
-    assert [wants_max_tokens(model) for model in need] == [True] * 3
-    assert not any(map(wants_max_tokens, (OPENAI, GEMINI, OLLAMA, "demo/offline")))
+    assert [requires_max_tokens(model) for model in need] == [True] * 3
+    assert not any(map(requires_max_tokens, (OPENAI, GEMINI, OLLAMA, "demo/offline")))
 
 
 def test_who_caches_prompts() -> None:

@@ -368,7 +368,7 @@ class Summarizer:
 
 def _with_more_room(question: PlannedRequest) -> PlannedRequest:
     """Return the question with the longest answer that fits, for a model that thinks before it answers."""
-    max_tokens = question.answer_room if wire.wants_max_tokens(question.request.model) else None
+    max_tokens = question.answer_room if wire.requires_max_tokens(question.request.model) else None
     return replace(question, request=replace(question.request, max_tokens=max_tokens))
 
 

@@ -188,6 +188,6 @@ class Planner:
         """
         model = self.setup.model
         is_set = self._runtime.settings.for_model(model).max_output_tokens
-        if not is_set and not wire.wants_max_tokens(model):
+        if not is_set and not wire.requires_max_tokens(model):
             return None
         return max(min(room, MAX_ANSWER), 1)
