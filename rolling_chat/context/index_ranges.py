@@ -53,7 +53,7 @@ class IndexRanges:
         if first < stop:
             yield first, stop
 
-    def filled(self, first: int, stop: int, layer: str, without: Set[int]) -> IndexRanges:
+    def with_gaps_filled(self, first: int, stop: int, layer: str, without: Set[int]) -> IndexRanges:
         """Return the ranges with all gaps from `first` to `stop` given to `layer`, except for `without`."""
         added: list[Range] = []
         for start, end in self.gaps(first, stop):

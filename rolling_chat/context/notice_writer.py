@@ -72,13 +72,13 @@ class NoticeWriter:
         lists = (notice.todo, self._todo_at(self.walked.index.todo))
         notes, spare = self._longest_notes
         contents = NoticeContents(notes=notes, free=0 if self.inputs.config.room else -1)
-        longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), contents)
-        budget = sizes.budget(longest.added_to(self.inputs.system))
+        longest = notice.longest_form(max(lists, key=sizes.bound.bound_text), contents)
+        budget = sizes.budget(longest.appended_to(self.inputs.system))
         system = budget.system + spare + (self._names_room(budget) if self.reserves_room else 0)
         # under other settings, the notice may have contained more than it could contain now
         contents = notice.contents.with_only(notes=self.shows_notes, names=self.shows_names)
         now = replace(notice, contents=contents)
-        return replace(budget, system=max(system, sizes.budget(now.added_to(self.inputs.system)).system))
+        return replace(budget, system=max(system, sizes.budget(now.appended_to(self.inputs.system)).system))
 
     def spare(self, decisions: Decisions, summary: Summary | None) -> int:
         """Return how much more room there is if nothing new is decided, in tokens."""
@@ -121,7 +121,7 @@ class NoticeWriter:
         return replace(decisions, notice=replace(decisions.notice, free=free))
 
     def _budget_with(self, decisions: Decisions, summary: Summary | None) -> Budget:
-        return self.inputs.sizes.budget(self.notice(decisions, summary).added_to(self.inputs.system))
+        return self.inputs.sizes.budget(self.notice(decisions, summary).appended_to(self.inputs.system))
 
     # -- notes
 
@@ -187,7 +187,7 @@ class NoticeWriter:
         max_tokens = min(self._names_room(budget), budget.available - sent)
         if max_tokens <= 0:
             return decisions
-        ranked = self._ranked_names(turns, self.notice(decisions, summary).added_to(self.inputs.system))
+        ranked = self._ranked_names(turns, self.notice(decisions, summary).appended_to(self.inputs.system))
         names = names_within(ranked, max_tokens, sizes.cutting)
         while names:
             named = replace(decisions, notice=replace(decisions.notice, names=names))

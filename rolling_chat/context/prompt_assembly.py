@@ -79,7 +79,7 @@ def assemble(inputs: PromptInputs, walked: WalkedBranch, outcome: Outcome) -> As
     omitted = outcome.decisions.omitted
     return AssembledPrompt(
         branch=inputs.branch,
-        system=outcome.notice.added_to(inputs.system),
+        system=outcome.notice.appended_to(inputs.system),
         history=[item for turn in turns[:-1] for item in turn],
         current=turns[-1] if turns else [],
         decisions=outcome.decisions,

@@ -26,7 +26,7 @@ from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request
 from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
 from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, without_blank_text
-from rolling_chat.context.summary_text import Summary, at_turn_end
+from rolling_chat.context.summary_text import Summary, cut_to_turn_end
 from rolling_chat.context.surviving import omitted_with_call, surviving_of
 from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_with_system
@@ -97,7 +97,7 @@ class PromptInputs:
             given_plan=plan,
             pins=active_pins,
             pin_effects=resolve_pins(messages, active_pins),
-            ready=at_turn_end(summary, messages) if summary is not None else None,
+            ready=cut_to_turn_end(summary, messages) if summary is not None else None,
             takes_summary=takes_summary,
             is_settled=is_settled,
             system=_system_of(messages),
@@ -179,7 +179,7 @@ def _omitted_unread(inputs: PromptInputs, index: PlanIndex, before: Decisions) -
     if inputs.config.trim_strategy != "oldest-first":
         kept.add(index.task if index.task >= 0 else first_request(branch, first, effects.excluded))
     low = int(count * inputs.config.trim_to)
-    return before.omitted.filled(first, newest_turns(branch, first, before.omitted, low), "1", kept)
+    return before.omitted.with_gaps_filled(first, newest_turns(branch, first, before.omitted, low), "1", kept)
 
 
 def _first_to_read(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:

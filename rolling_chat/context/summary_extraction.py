@@ -22,7 +22,7 @@ from rolling_chat.context.summary_sections import (
     read_sections,
     without_repeated,
 )
-from rolling_chat.context.summary_text import plain_record
+from rolling_chat.context.summary_text import without_end_marker
 from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Ending, Message
 
@@ -69,7 +69,7 @@ class _Notes:
 
     def add(self, heading: str, line: str) -> None:
         if line:
-            self.sections.add(heading, plain_record(line))
+            self.sections.add(heading, without_end_marker(line))
 
 
 def extract(

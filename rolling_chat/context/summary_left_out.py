@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rolling_chat.context.count_memo import CountText
 from rolling_chat.context.summary_grounding import Source, names_in, names_used, plain_name, specificity
 from rolling_chat.context.summary_sections import FACTS, FILES, NO_HEADING, Worth, read_sections, shortened
-from rolling_chat.context.summary_text import plain_record
+from rolling_chat.context.summary_text import without_end_marker
 from rolling_chat.messages import Message
 
 MAX_LINES = 200
@@ -78,7 +78,7 @@ def with_line(summary: str, line: LeftOutLine, cap: int, count: CountText) -> st
     )
     worth = Worth(frozenset(map(plain_name, line.names)))
     for limit in (_LINE, _LINE // 2):
-        text = plain_record(f"{shortened(line.line, limit, worth)} (r{line.index})")
+        text = without_end_marker(f"{shortened(line.line, limit, worth)} (r{line.index})")
         longer = read_sections(summary)
         longer.lines.setdefault(heading, []).append(text)
         if count(longer.text) <= cap:

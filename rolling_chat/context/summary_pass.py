@@ -36,7 +36,7 @@ from rolling_chat.context.summary_sections import (
     read_sections,
     shortened,
 )
-from rolling_chat.context.summary_text import plain_record
+from rolling_chat.context.summary_text import without_end_marker
 from rolling_chat.messages import Message
 from rolling_chat.search_terms import content_stems
 
@@ -125,7 +125,7 @@ def _judged(
     answer: str, old: Sections, source: Source, expected: Expected, touched: Iterable[str]
 ) -> _Judged:
     """Fold an answer into a summary, without lines that name what nobody mentioned, and judge the result."""
-    added = read_sections(plain_record(without_labels(answer)))
+    added = read_sections(without_end_marker(without_labels(answer)))
     added = added.without(frozenset(line for _, line in added.all if is_of_the_request(line)))
     added = added.without(foreign_lines([line for _, line in added.all], source))
     whole = extended(old, added, touched)
@@ -143,7 +143,7 @@ def _complete(judged: _Judged, chunk: Chunk) -> None:
         had = Source(line)
         left = [name for name in missing if not had.has(name)]
         if len(left) < len(missing):
-            summary.add(heading, plain_record(line))
+            summary.add(heading, without_end_marker(line))
             missing = left
 
 

@@ -53,15 +53,15 @@ class Summary:
     @property
     def block(self) -> str:
         """The summary as it appears in the system message; empty if its text had to be dropped."""
-        return "\n".join((HEAD, NOTE, plain_record(self.text), TAIL)) if self.text else ""
+        return "\n".join((HEAD, NOTE, without_end_marker(self.text), TAIL)) if self.text else ""
 
 
-def plain_record(text: str) -> str:
+def without_end_marker(text: str) -> str:
     """Remove the end marker from a summary's text: anything after it would not be read as a record."""
     return text.replace(TAIL, TAIL.strip("[]"))
 
 
-def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:
+def cut_to_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:
     """Shorten the range of `summary` to whole turns of `messages`; None if it covers none."""
     through = min(summary.through, len(messages) - 1)
     while through >= 0 and through + 1 < len(messages) and not opens_turn(messages, through + 1):
@@ -93,7 +93,7 @@ class SystemNotice:
     todo: str = ""
     contents: NoticeContents = NO_CONTENTS
 
-    def at_its_longest(self, todo: str, contents: NoticeContents) -> SystemNotice:
+    def longest_form(self, todo: str, contents: NoticeContents) -> SystemNotice:
         """Return the longest form of the notice, to measure it before it is known what will be missing.
 
         `contents` is the longest possible; a number of free tokens in it is replaced by the longest
@@ -104,7 +104,7 @@ class SystemNotice:
             self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo, contents=contents
         )
 
-    def added_to(self, system: Message | None) -> Message | None:
+    def appended_to(self, system: Message | None) -> Message | None:
         """Append the notice, then the summary, to the system message."""
         todo = f"{TODO_HEAD}\n{self.todo}" if self.todo else ""
         summary = self.summary.block if self.summary else ""

@@ -47,7 +47,7 @@ from rolling_chat.context.superseded import reads_of_edited_files, superseded
 from rolling_chat.context.surviving import is_answer
 from rolling_chat.context.tool_uses import ToolUse, is_read, tool_uses
 from rolling_chat.context.trim_ranking import Part, Ranking, Removal
-from rolling_chat.context.trim_restoring import Restoring
+from rolling_chat.context.trim_restoring import Restorer
 from rolling_chat.context.trim_steps import TrimStep, TrimTargets
 from rolling_chat.context.working_prompt import (
     Change,
@@ -151,7 +151,7 @@ class Trimmer:
             low.window if early or totals.bound > full.window else full.window,
         )
         taken = self._walk(targets, self._deferred)
-        restoring = Restoring(self._working, targets, self._deferred)
+        restoring = Restorer(self._working, targets, self._deferred)
         if self._has_priorities:
             restoring.restore(taken)
         self.unused = restoring.room

@@ -19,7 +19,7 @@ _MAIN_PART_SHARE = 0.8
 _RETRY_FACTOR = 0.9
 
 
-class Restoring:
+class Restorer:
     """Undoes steps of a trim if the prompt then stays within the targets of the trim.
 
     `deferred` bound tokens of the newest results are ignored.

@@ -75,7 +75,7 @@ def replay(
         else:
             prompt, report, plan = final.messages, final.report, final.plan
             cached = prefix.follow(prompt)
-        repairs.look_at(report)
+        repairs.update(report)
         yield Replayed(
             transcript.id,
             number,
@@ -102,7 +102,7 @@ class _Repairs:
         self._sent = 0
         self.reasons: Mapping[str, int] = {}
 
-    def look_at(self, report: PromptReport) -> None:
+    def update(self, report: PromptReport) -> None:
         """Update from the next report."""
         count = report.count(Fate.REPAIRED)
         if count == self._count and not (count and report.trimmed):
