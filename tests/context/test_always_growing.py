@@ -1,4 +1,4 @@
-"""What always holds of a session: requests that grow, plans that are carried, stored, lost and rewound."""
+"""Properties of a session: requests that grow, plans that are passed on, stored, lost and rewound."""
 
 from __future__ import annotations
 

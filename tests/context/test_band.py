@@ -1,4 +1,4 @@
-"""The band around the estimate holds the true count, and is no wider than what is not known."""
+"""The band around an estimate contains the true count and is no wider than the uncertainty."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_with_rolling_off_the_refusal_stands_where_the_room_ends() -> None:
     assert build(messages).report.trim_at < report.trim_at  # history may take a tenth while it is on
 
 
-def test_what_was_counted_has_no_band() -> None:
+def test_a_counted_prompt_has_no_band() -> None:
     messages = [SYSTEM, user("What of this? " * 20)]
     plan, _ = confirm_count(build(messages).plan, 150)
     report = build(messages, plan).report
@@ -75,7 +75,7 @@ def test_a_reply_whose_size_was_reported_is_less_uncertain() -> None:
     assert after.below <= before.below
 
 
-def test_after_a_trim_what_is_left_is_a_little_uncertain() -> None:
+def test_after_a_trim_the_rest_is_slightly_uncertain() -> None:
     messages: list[dict[str, Any]] = [SYSTEM]
     plan: ContextPlan | None = None
     for number in range(20):

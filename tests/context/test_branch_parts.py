@@ -1,4 +1,4 @@
-"""Long branches, of which only the parts that a prompt can have room for are looked at."""
+"""Of a long branch, only the parts for which a prompt can have room are read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def counted(messages: list[Message], memo: CountMemo) -> int:
 
 @_MANY
 @given(wild_conversations(), context_settings(), MODELS, st.data())
-def test_what_is_skipped_makes_no_difference(
+def test_skipping_parts_of_a_branch_changes_nothing_in_the_prompt(
     messages: Messages, keys: dict[str, Any], model: str | None, data: st.DataObject
 ) -> None:
     config, branch, plan = ContextConfig(**keys), with_ids(messages), None
@@ -106,7 +106,7 @@ def test_a_branch_far_beyond_the_history_window_makes_a_sound_prompt(
         assert not again.report.trimmed
 
 
-def test_of_a_long_branch_that_nobody_has_counted_only_the_newest_part_is_counted() -> None:
+def test_only_the_newest_part_of_an_uncounted_long_branch_is_counted() -> None:
     branch, memo = said(5_000), CountMemo()
     config = ContextConfig(max_context_tokens=20_000)
     prompt = build_final_prompt(branch, config, tools=TOOLS, model="gpt-4o", memo=memo)
@@ -122,7 +122,7 @@ def test_a_branch_that_fits_is_sent_whole_as_long_as_the_history_window_holds_it
     assert prompt.report.count(Fate.SENT) == len(branch)
 
 
-def test_a_plan_from_a_store_does_not_look_at_what_it_has_omitted() -> None:
+def test_a_stored_plan_does_not_read_omitted_messages() -> None:
     branch, config = said(3_000), ContextConfig(max_context_tokens=20_000)
     plan = build(branch, config).plan
     memo = CountMemo()
@@ -132,7 +132,7 @@ def test_a_plan_from_a_store_does_not_look_at_what_it_has_omitted() -> None:
     assert prompt.messages == build(later, config, plan).messages
 
 
-def test_with_rolling_off_what_is_far_too_long_is_counted_from_its_newest_end_only() -> None:
+def test_with_rolling_off_only_the_newest_end_of_a_far_too_long_branch_is_counted() -> None:
     branch, memo = said(10_000), CountMemo()
     config = ContextConfig(max_context_tokens=5_000, enabled=False)
     with pytest.raises(ContextOverflowError) as refused:
@@ -146,7 +146,7 @@ def test_with_rolling_off_what_is_far_too_long_is_counted_from_its_newest_end_on
     assert report.below > 0.2 * report.token_count  # it says that it is a guess
 
 
-def test_with_rolling_off_the_next_look_is_at_what_is_new() -> None:
+def test_with_rolling_off_the_next_request_reads_only_new_messages() -> None:
     branch, config = said(10_000), ContextConfig(max_context_tokens=5_000, enabled=False)
     with pytest.raises(ContextOverflowError) as refused:
         build(branch, config)
@@ -159,7 +159,7 @@ def test_with_rolling_off_the_next_look_is_at_what_is_new() -> None:
     assert len(again.value.report.rows) == again.value.report.count(Fate.SENT) == len(later)
 
 
-def test_turning_rolling_on_looks_at_what_was_only_inferred() -> None:
+def test_turning_rolling_on_reads_messages_that_were_only_inferred() -> None:
     branch, config = said(10_000), ContextConfig(max_context_tokens=5_000, enabled=False)
     with pytest.raises(ContextOverflowError) as refused:
         build(branch, config)

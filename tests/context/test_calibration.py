@@ -1,4 +1,4 @@
-"""What replies teach: sizes that are measured, ratios for what is new, and a prefix that stands still."""
+"""Calibration by replies: measured sizes, ratios for additions, and an unchanged prefix."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class TestMeasurements:
             learned = learned.add(Group(1_000, 1_000))
             assert (learned.calibration.prior(1.35, 1.8) < 1.8) == (count >= 8)
 
-    def test_what_is_above_the_prior_counts_at_once(self) -> None:
+    def test_a_ratio_above_the_prior_applies_at_once(self) -> None:
         assert Measurements().add(Group(100, 370)).calibration.prior(1.0, 1.0) >= 3.7
 
     @pytest.mark.parametrize("reported", [0, -50, 29, 601])
-    def test_what_can_be_no_count_of_the_text_is_left_out(self, reported: int) -> None:
+    def test_implausible_counts_are_ignored(self, reported: int) -> None:
         assert Measurements().add(Group(100, reported)).groups == ()
 
     def test_the_last_sixty_four_are_kept(self) -> None:
@@ -72,14 +72,14 @@ class TestMeasurements:
         assert learned.calibration.bound < 1.2
         assert learned.replies == 65
 
-    def test_caps_go_by_steps_that_small_changes_do_not_move(self) -> None:
+    def test_caps_change_in_steps_that_small_changes_do_not_trigger(self) -> None:
         learned = Measurements().add(Group(100, 300))
         assert learned.calibration.shape == 3.0
         for reported in (280, 320, 350, 250, 400):
             learned = learned.add(Group(100, reported))
             assert learned.calibration.shape == 3.0
 
-    def test_they_come_back_from_a_store_and_nonsense_does_not(self) -> None:
+    def test_measurements_are_read_from_json_and_invalid_ones_are_ignored(self) -> None:
         learned = Measurements().add(Group(100, 300)).add(Group(50, 60)).add(None)
         assert Measurements.from_json(json.loads(json.dumps(learned.to_json()))) == learned
         for nonsense in (None, 7, [], {}, {"groups": 3}, {"groups": [[1], "x", [0, 5], [1, 10**9]]}):
@@ -177,7 +177,7 @@ def test_a_byte_tokenizers_bound_is_never_above_bytes_and_framing() -> None:
     assert bound < len(text) + 100
 
 
-def test_a_calibration_that_moves_does_not_move_the_prefix() -> None:
+def test_a_changed_calibration_does_not_change_the_prefix() -> None:
     rng, messages, learned = random.Random(2), [SYSTEM], Measurements()
     plan: ContextPlan | None = None
     sent: list[dict[str, Any]] = []
@@ -191,7 +191,7 @@ def test_a_calibration_that_moves_does_not_move_the_prefix() -> None:
         messages.append(assistant("Yes."))
 
 
-def test_a_request_is_built_again_as_it_was_whatever_was_learned_since() -> None:
+def test_a_request_is_rebuilt_identically_after_later_calibration() -> None:
     rng, learned = random.Random(3), Measurements()
     messages = [Message.from_dict(SYSTEM)]
     plan: ContextPlan | None = None

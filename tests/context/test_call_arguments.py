@@ -1,4 +1,4 @@
-"""Long arguments: cut, valid JSON, never longer than they were."""
+"""Long arguments are shortened, stay valid JSON and never grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ContextConfig refuses what cannot be meant, and names the key."""
+"""ContextConfig refuses invalid values and names the key."""
 
 from __future__ import annotations
 

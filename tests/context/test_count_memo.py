@@ -1,4 +1,4 @@
-"""The memo of counts: it saves work, forgets what is gone, and never changes what is planned."""
+"""The memo of counts saves work, drops collected messages, and never changes a plan."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_message_and_its_tools_are_counted_once(model: str) -> None:
     assert len(counted) == 3
 
 
-def test_a_copy_has_no_counts_and_what_is_gone_leaves_none() -> None:
+def test_a_copy_has_no_counts_and_a_collected_message_leaves_none() -> None:
     memo = CountMemo()
     messages = [Message("user", f"message {number}", id=f"m{number}") for number in range(50)]
     for number, message in enumerate(messages):
@@ -128,7 +128,7 @@ def test_a_copy_has_no_counts_and_what_is_gone_leaves_none() -> None:
     assert memo.take_new([kept, message]) == []
 
 
-def test_what_is_loaded_is_known_and_not_new() -> None:
+def test_loaded_counts_are_known_but_not_new() -> None:
     memo, message = CountMemo(), Message("user", "hello", id="m1")
     memo.load(message, {"o200k_base": 1, "class": 2})
     assert memo.take_new([message]) == []
@@ -137,14 +137,14 @@ def test_what_is_loaded_is_known_and_not_new() -> None:
     assert memo.counts_of(message) == {"o200k_base": 1, "class": 2, "chars": 3}
 
 
-def test_what_has_no_id_to_be_stored_by_is_never_new() -> None:
+def test_a_message_without_an_id_is_never_new() -> None:
     memo, stand_in = CountMemo(), Message("assistant", "[no reply was recorded]")
     memo.add(stand_in, "o200k_base", 6)
     assert memo.counts_of(stand_in) == {"o200k_base": 6}
     assert memo.take_new([stand_in]) == []
 
 
-def test_a_memo_is_freed_with_the_last_who_used_it() -> None:
+def test_a_memo_is_freed_with_its_last_user() -> None:
     # it may hold megabytes of texts: they must not wait for the garbage collector
     messages = [Message("user", "go"), Message("tool", "a line of output\n" * 4_000, tool_call_id="x")]
     gc.collect()

@@ -1,4 +1,4 @@
-"""How a window is divided, and the smallest that has the room."""
+"""How a window is divided, and the smallest window that has enough room."""
 
 from __future__ import annotations
 

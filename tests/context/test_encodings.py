@@ -1,4 +1,4 @@
-"""Encodings: as tiktoken loads them, from the published files only."""
+"""Encodings are loaded from the published files only, and equal tiktoken's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model's name says of its tokenizer, and what its provider adds to every request."""
+"""What a model's name reveals about its tokenizer, and what its provider adds to every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replies teach of system message and tools, apart from what they teach of prose."""
+"""Calibration of system message and tools, separate from that of prose."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_a_new_conversation_begins_with_the_measured_size_of_system_and_tools(sh
     assert abs(fixed.system + fixed.tools - measured) <= 0.02 * measured
 
 
-def test_tools_that_are_sent_more_shortly_do_not_make_prose_cheaper() -> None:
+def test_tools_sent_in_a_shorter_form_do_not_make_prose_cheaper() -> None:
     learned = learn(0.6)
     assert build([SYSTEM, ESSAY], learned).report.current == build([SYSTEM, ESSAY]).report.current
     assert learned.calibration.shape == 1.0
 
 
-def test_a_preamble_does_not_make_prose_dearer() -> None:
+def test_a_preamble_does_not_make_prose_more_expensive() -> None:
     prompt = build([SYSTEM, QUESTION], tools=None)
     plan, group = confirm_count(prompt.plan, prompt.token_count + 1_380)
     again = build([SYSTEM, QUESTION, assistant("Yes."), ESSAY], Measurements().add(group), plan, tools=None)
@@ -91,13 +91,13 @@ def test_the_larger_part_of_a_first_request_takes_its_surplus() -> None:
     assert learned.calibration.estimate < 1.1
 
 
-def test_a_tokenizer_that_nobody_knows_raises_the_bound_of_prose_by_what_tools_show() -> None:
+def test_with_an_unknown_tokenizer_the_ratio_of_tools_raises_the_bound_of_prose() -> None:
     learned = Measurements().add(Group(5_100, 18_500, fixed=5_000))
     assert learned.calibration.bound > 3.3
     assert learned.calibration.estimate > 3.0
 
 
-def test_one_wrong_report_does_not_bring_the_bound_of_the_next_conversation_down() -> None:
+def test_one_wrong_report_does_not_lower_the_bound_of_the_next_conversation() -> None:
     learned, sound = learn(0.4), Measurements()
     for _ in range(20):
         learned, sound = learned.add(Group(1_000, 1_000)), sound.add(Group(1_000, 1_000))

@@ -1,4 +1,4 @@
-"""Levelling: what is cut to make the newest iteration fit is cut no further than it must be."""
+"""Leveling: the newest iteration is cut to fit, but no further than necessary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that are added to without being copied."""
+"""Tables of sizes grow without being copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names are found in any text, whole, and nothing that is prose is taken for one."""
+"""Names in any text are found whole, and prose is not mistaken for names."""
 
 from __future__ import annotations
 

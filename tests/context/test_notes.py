@@ -1,4 +1,4 @@
-"""The model's notes are in every prompt: in their call, or told in the notice once that has left."""
+"""The model's notes are in every prompt: in their call, or in the notice once that is omitted."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def grown(messages: Messages, config: ContextConfig = _CONFIG, pins: Pins | None
     return prompts
 
 
-def test_every_note_is_in_every_prompt_and_the_beginning_stands_still() -> None:
+def test_every_note_is_in_every_prompt_and_the_prefix_stays_the_same() -> None:
     notes = {1: "Deploy on Fridays only.", 9: "The token lives 15 minutes.", 14: "Ann decides."}
     before: Messages | None = None
     prompts = grown(talk(notes, 24))
@@ -84,14 +84,14 @@ def test_every_note_is_in_every_prompt_and_the_beginning_stands_still() -> None:
     assert prompts[-1].report.notes > 15
 
 
-def test_without_the_tool_or_with_rolling_off_nothing_is_told() -> None:
+def test_no_note_is_listed_without_the_tool_or_with_rolling_off() -> None:
     messages = talk({1: "Deploy on Fridays only."}, 24)
     assert not told(grown(messages, replace(_CONFIG, notes=False))[-1])
     off = replace(_CONFIG, enabled=False, max_context_tokens=90_000)
     assert not told(grown(messages, off)[-1])
 
 
-def test_a_note_that_replaces_another_is_told_in_its_place() -> None:
+def test_a_note_that_replaces_another_is_listed_instead_of_it() -> None:
     messages = talk({1: "The port is 8080."}, 12)
     messages += [*note(2, "The port is 9090.", replaces="r4"), *filling(99)[1:]]
     messages += talk({}, 24)[1:]
@@ -108,7 +108,7 @@ def test_a_call_that_failed_makes_no_note() -> None:
     assert [one.text for one in notes_on(messages[:-1], {})] == ["kept"]  # it has no result yet
 
 
-def test_what_the_user_changed_or_removed_holds_at_once_and_for_good() -> None:
+def test_the_users_changes_apply_at_once_and_permanently() -> None:
     messages = talk({1: "The port is 8080.", 2: "Ann decides."}, 4)
     changed = Pins(notes={NoteKey(4): "The port is 9090.", NoteKey(8): ""})
     at_once = build_final_prompt(messages, _CONFIG, model="gpt-4o", pins=changed)
@@ -118,14 +118,14 @@ def test_what_the_user_changed_or_removed_holds_at_once_and_for_good() -> None:
     assert "Ann decides" not in json.dumps(later.messages)
 
 
-def test_no_call_replaces_what_the_user_changed() -> None:
+def test_no_call_replaces_the_users_changes() -> None:
     messages = [user("go"), *note(1, "The port is 8080."), *note(2, "The port is 1.", replaces="r2")]
     branch = [Message.from_dict(one) for one in messages]
     kept = notes_on(branch, {NoteKey(2): "The port is 9090."})
     assert [one.text for one in kept] == ["The port is 9090.", "The port is 1."]
 
 
-def test_notes_are_told_up_to_their_room_the_newest_of_them() -> None:
+def test_only_the_newest_notes_that_fit_are_listed() -> None:
     messages = talk({at: f"fact {at} " + "and so on " * 30 for at in range(20)}, 30)
     prompt = grown(messages)[-1]
     block = prompt.plan.decisions.notice.notes_block
@@ -142,14 +142,14 @@ def test_a_note_comes_back_with_a_call_that_is_included_again() -> None:
         assert ("Ann decides." in told(prompt)) == (not pins.excluded)
 
 
-def test_notes_outlast_a_plan_that_is_set_aside_for_another_model() -> None:
+def test_notes_survive_a_change_of_the_model() -> None:
     messages = talk({1: "Ann decides."}, 24)
     plan = grown(messages)[-1].plan
     other = build_final_prompt([*messages], _CONFIG, model="claude-sonnet-4-5", plan=plan)
     assert "Ann decides." in told(other)
 
 
-def test_notes_outlast_a_plan_made_from_scratch() -> None:
+def test_notes_survive_a_new_plan() -> None:
     messages = talk({1: "Ann decides."}, 24)
     known = grown(messages)[-1].plan.afresh()
     assert known is not None
@@ -160,7 +160,7 @@ def test_notes_outlast_a_plan_made_from_scratch() -> None:
     assert grown(talk({}, 3))[-1].plan.afresh() is None
 
 
-def test_going_back_brings_the_notes_of_that_point() -> None:
+def test_a_rewind_restores_the_notes_of_that_point() -> None:
     messages = talk({1: "Ann decides.", 20: "Bob decides."}, 24)
     plan = grown(messages)[-1].plan
     end = next(at for at, one in enumerate(messages) if one["content"] == "question 12")
@@ -174,7 +174,7 @@ def test_going_back_brings_the_notes_of_that_point() -> None:
     context_settings(), MODELS,
 )  # fmt: skip
 @settings(max_examples=40)
-def test_no_prompt_is_over_whatever_is_noted(
+def test_no_prompt_exceeds_the_window_whatever_the_notes(
     messages: Messages, made: list[tuple[int, str]], keys: dict[str, Any], model: str | None
 ) -> None:
     branch = list(messages)

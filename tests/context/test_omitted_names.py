@@ -1,4 +1,4 @@
-"""The notice lists names that only what left has: within their room, and never what was kept secret."""
+"""The notice lists names found only in omitted messages: within its limit, and never a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many turns are left: from the pace of the newest turns as they came in."""
+"""How many turns are left, estimated from the pace of the newest turns."""
 
 from __future__ import annotations
 

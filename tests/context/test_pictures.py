@@ -1,4 +1,4 @@
-"""What pictures cost: the examples of the providers' own pages, and bounds that no estimate exceeds."""
+"""The cost of pictures: the providers' own examples, and bounds that no estimate exceeds."""
 
 from __future__ import annotations
 

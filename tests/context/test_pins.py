@@ -1,4 +1,4 @@
-"""What is pinned stays, what is excluded is not sent, and what is sent is well-formed all the same."""
+"""Pinned messages stay, excluded ones are not sent, and the prompt is well-formed in any case."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def excluded(*indexes: int) -> Pins:
     return Pins(frozenset(), frozenset(indexes))
 
 
-def test_a_pinned_result_brings_its_iteration_and_its_request() -> None:
+def test_pinning_a_result_pins_its_iteration_and_its_request() -> None:
     assert resolve_pins(BRANCH, pinned(3)).pinned == {1, 2, 3, 4}
 
 
-def test_a_pinned_answer_brings_its_request() -> None:
+def test_pinning_an_answer_pins_its_request() -> None:
     assert resolve_pins(BRANCH, pinned(5)).pinned == {1, 5}
 
 
@@ -69,19 +69,19 @@ def test_an_excluded_result_says_so_and_its_call_stays() -> None:
     assert prompt.report.count(Fate.EXCLUDED) == 1
 
 
-def test_excluding_a_call_takes_the_iteration() -> None:
+def test_excluding_a_call_excludes_its_iteration() -> None:
     prompt = build(BRANCH, ContextConfig(), pins=excluded(2))
     assert [message["content"] for message in prompt.messages[1:]] == ["look", "seen", "next", "done", "now"]
     assert [row.fate for row in prompt.report.rows[2:5]] == [Fate.EXCLUDED] * 3
 
 
-def test_excluding_a_request_takes_the_turn_but_never_the_current_one() -> None:
+def test_excluding_a_request_excludes_its_turn_but_never_the_current_one() -> None:
     prompt = build(BRANCH, ContextConfig(), pins=excluded(1, 8))
     assert [message["content"] for message in prompt.messages[1:]] == ["next", "done", "now"]
 
 
 @pytest.mark.parametrize("answer", ["done", "", "\n\n"])
-def test_the_newest_turn_may_be_excluded_once_it_has_its_answer_whatever_that_says(answer: str) -> None:
+def test_the_newest_turn_may_be_excluded_once_it_is_answered_even_with_an_empty_answer(answer: str) -> None:
     config, pins = ContextConfig(max_context_tokens=4_000), excluded(3)
     branch = with_ids([SYSTEM, user("look"), assistant("seen"), user("next"), assistant(answer), user("now")])
     fates = []
@@ -93,7 +93,7 @@ def test_the_newest_turn_may_be_excluded_once_it_has_its_answer_whatever_that_sa
     assert fates == [[sent], [left, left], [left, left, sent]]
 
 
-def test_what_began_the_branch_is_its_request_though_it_says_that_it_was_sent_into_a_turn() -> None:
+def test_the_first_message_is_a_request_even_if_marked_as_sent_into_a_turn() -> None:
     torn = [{**user("look"), "turn": "same"}, assistant("seen")]
     for branch in ([SYSTEM, *torn], torn, [SYSTEM, tool("lost", "x"), *torn]):
         request = len(branch) - 2
@@ -118,7 +118,7 @@ def test_an_excluded_result_stays_beside_a_pinned_call() -> None:
     assert EXCLUDED_RESULT in [message["content"] for message in prompt.messages]
 
 
-def test_a_pinned_result_stays_whole_where_everything_around_it_leaves() -> None:
+def test_a_pinned_result_stays_whole_when_everything_around_it_is_omitted() -> None:
     branch = [SYSTEM, user("look"), assistant("", ("a", "read_file")), tool("a", f"pinned\n{PAGE}")]
     for number in range(12):
         branch += [assistant(f"answer {number}"), user(f"request {number}\n{PAGE}")]
@@ -139,7 +139,7 @@ def test_pins_that_cannot_fit_are_named_in_the_refusal() -> None:
     assert refusal.value.largest[0][0] == "pinned messages"
 
 
-def test_what_is_pinned_after_it_left_comes_back() -> None:
+def test_a_message_pinned_after_its_omission_is_restored() -> None:
     branch = [SYSTEM, user("look"), assistant("an answer"), *[user(PAGE), assistant("yes")] * 12, user("now")]
     config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100, trim_strategy="oldest-first")
     gone = build(branch, config)
@@ -150,7 +150,7 @@ def test_what_is_pinned_after_it_left_comes_back() -> None:
     assert broken_rules(unpinned.messages) == []
 
 
-def test_what_is_no_longer_excluded_goes_where_its_turn_went() -> None:
+def test_a_message_no_longer_excluded_shares_the_fate_of_its_turn() -> None:
     turn = [user("look"), assistant("", ("a", "read_file")), tool("a", "x"), assistant("seen")]
     branch = [SYSTEM, *turn, *[user(PAGE), assistant("yes")] * 12, user("now")]
     config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100, trim_strategy="oldest-first")
@@ -172,7 +172,7 @@ def torn_turn() -> list[dict[str, Any]]:
     return [SYSTEM, user("look"), *calls, *calls, user("and?"), assistant("yes"), user("now")]
 
 
-def test_a_request_that_was_excluded_while_it_ran_leaves_once_it_is_history() -> None:
+def test_a_request_excluded_while_running_is_excluded_once_it_is_history() -> None:
     pins, config = excluded(1), ContextConfig()
     plan = build([SYSTEM, user("a")], config, pins=pins).plan
     later = build([SYSTEM, user("a"), assistant("b"), user("c")], config, pins=pins, plan=plan)
@@ -210,7 +210,7 @@ def through(steps: list[tuple[int, Pins]], branch: list[dict[str, Any]]) -> list
 LONG = "a request that is long enough " * 10
 
 
-def test_what_was_invented_for_a_turn_that_left_does_not_stay_when_the_one_after_it_is_excluded() -> None:
+def test_a_message_invented_for_an_omitted_turn_is_dropped_when_the_next_turn_is_excluded() -> None:
     unanswered = [user(LONG), assistant("", ("a", "x"))]
     for left in unanswered:
         branch = [SYSTEM, left, user(LONG), assistant("yes"), user("now")]
@@ -226,7 +226,7 @@ def test_a_stray_result_that_comes_back_with_its_turn_is_counted_once() -> None:
     assert last.report.count(Fate.OMITTED) == 6
 
 
-def test_a_result_that_answers_only_a_call_that_left_is_not_sent() -> None:
+def test_a_result_of_an_omitted_call_is_not_sent() -> None:
     branch = [
         assistant("", ("a", "x")),
         {**user("more"), "turn": "same"},
@@ -239,7 +239,7 @@ def test_a_result_that_answers_only_a_call_that_left_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("pinned", [1, 2, 3, 4, 5])
-def test_what_was_invented_for_a_pinned_message_stays_with_it(pinned: int) -> None:
+def test_a_message_invented_for_a_pinned_one_is_kept_with_it(pinned: int) -> None:
     branch = torn_turn()
     config = ContextConfig(max_context_tokens=1_100, reserved_output_tokens=0, preserve_recent_turns=0)
     pins = Pins(frozenset({pinned}))

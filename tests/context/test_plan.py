@@ -1,4 +1,4 @@
-"""The plan: decisions that stand still, and an index that looks only at what is new."""
+"""The plan: decisions that stay the same, and an index so that only new messages are read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def long_chat(turns: int) -> list[dict[str, Any]]:
     return [SYSTEM] + [m for n in range(turns) for m in (user(f"q{n} " + "word " * 50), assistant(f"a{n}"))]
 
 
-def test_a_warm_plan_looks_only_at_what_is_kept_and_what_is_new() -> None:
+def test_a_warm_plan_reads_only_kept_and_new_messages() -> None:
     config = ContextConfig(max_context_tokens=16_000)
     messages = [*long_chat(2_000), user("now?")]
     first = build_final_prompt(messages, config, model="gpt-4o")
@@ -54,7 +54,7 @@ def test_a_warm_plan_looks_only_at_what_is_kept_and_what_is_new() -> None:
 
 
 @pytest.mark.parametrize("window", [0, 4_000])
-def test_with_rolling_off_as_well_also_after_a_refusal(window: int) -> None:
+def test_with_rolling_off_a_warm_plan_reads_only_new_messages_even_after_a_refusal(window: int) -> None:
     config = ContextConfig(enabled=False, max_context_tokens=window or 10_000_000)
     messages = [*long_chat(200), user("now?")]
     plan = seen(messages, config, None)
@@ -93,7 +93,7 @@ class Shaped:
         self._patch.undo()
 
 
-def test_a_changed_past_sets_the_index_aside() -> None:
+def test_a_changed_message_invalidates_the_index() -> None:
     config = ContextConfig(max_context_tokens=16_000)
     messages = [SYSTEM, user("a"), assistant("b"), user("c")]
     plan = build_final_prompt(messages, config, model="gpt-4o").plan
@@ -101,14 +101,14 @@ def test_a_changed_past_sets_the_index_aside() -> None:
     assert build_final_prompt(changed, config, model="gpt-4o", plan=plan).messages == changed
 
 
-def test_a_rewind_behind_what_the_plan_has_seen_sets_it_aside() -> None:
+def test_a_rewind_invalidates_a_longer_plan() -> None:
     config = ContextConfig(max_context_tokens=8_192)
     messages = [*long_chat(60), user("now?")]
     plan = build_final_prompt(messages, config, model="gpt-4o").plan
     assert build_final_prompt(messages[:4], config, model="gpt-4o", plan=plan).messages == messages[:4]
 
 
-def test_a_call_without_a_result_is_answered_also_where_the_plan_has_seen_the_call() -> None:
+def test_a_call_without_a_result_is_answered_even_if_the_plan_has_cached_it() -> None:
     config = ContextConfig(max_context_tokens=8_192, prompt_cache=True)
     messages = [*long_chat(100), user("now?"), assistant("", ("1", "x"), ("2", "x")), tool("1", "r")]
     plan = build_final_prompt(messages, config, model="gpt-4o").plan
@@ -118,7 +118,7 @@ def test_a_call_without_a_result_is_answered_also_where_the_plan_has_seen_the_ca
     assert broken_rules(prompt.messages) == []
 
 
-def test_a_turn_of_which_only_invented_messages_would_be_left_leaves_whole() -> None:
+def test_a_turn_with_only_invented_messages_left_is_dropped() -> None:
     config = ContextConfig(max_context_tokens=8_192, prompt_cache=True, preserve_recent_turns=0)
     torn = [SYSTEM, assistant("", ("1", "x")), tool("1", "word " * 900), *long_chat(60)[1:], user("now?")]
     prompt = build_final_prompt(torn, config, model="gpt-4o")
@@ -149,7 +149,7 @@ def test_messages_and_dictionaries_give_the_same_prompt() -> None:
     assert [message.to_dict() for message in as_messages] == as_dicts
 
 
-def test_ranges_stay_few_however_much_they_hold() -> None:
+def test_ranges_stay_few_however_many_indexes_they_contain() -> None:
     ranges = IndexRanges()
     for index in range(0, 10_000, 10):
         ranges = ranges.add((position, "2") for position in range(index, index + 10))
@@ -160,7 +160,7 @@ def test_ranges_stay_few_however_much_they_hold() -> None:
 
 
 @given(st.sets(st.integers(0, 200)), st.sets(st.integers(0, 200)))
-def test_ranges_hold_what_was_put_into_them(first: set[int], second: set[int]) -> None:
+def test_ranges_contain_exactly_the_added_indexes(first: set[int], second: set[int]) -> None:
     second -= first
     ranges = (
         IndexRanges().add((position, "1") for position in first).add((position, "2") for position in second)

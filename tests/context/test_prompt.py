@@ -36,14 +36,14 @@ def chat(turns: int, words: int = 60) -> list[dict[str, Any]]:
     return messages
 
 
-def test_a_short_conversation_is_sent_as_it_stands_on_and_off() -> None:
+def test_a_short_conversation_is_sent_unchanged_with_rolling_on_and_off() -> None:
     messages = [*chat(2), user("and now?")]
     on = build_final_prompt(messages, ContextConfig(), model="gpt-4o")
     off = build_final_prompt(messages, ContextConfig(enabled=False), model="gpt-4o")
     assert on.messages == off.messages == messages
 
 
-def test_older_turns_leave_whole_and_the_system_message_says_how_many_messages_left() -> None:
+def test_older_turns_are_omitted_whole_and_the_system_message_counts_their_messages() -> None:
     prompt = build_final_prompt(
         [*chat(60), user("and now?")], ContextConfig(max_context_tokens=8_192), model="gpt-4o"
     )
@@ -56,7 +56,7 @@ def test_older_turns_leave_whole_and_the_system_message_says_how_many_messages_l
     assert len(prompt.messages) - 1 + omitted == 121
 
 
-def test_a_trim_goes_down_to_the_low_water_mark_and_then_holds_still() -> None:
+def test_a_trim_goes_down_to_the_low_water_mark_and_then_the_prefix_stays() -> None:
     config = ContextConfig(max_context_tokens=8_192)
     messages = [*chat(60), user("and now?")]
     first = build_final_prompt(messages, config, model="gpt-4o")
@@ -66,7 +66,7 @@ def test_a_trim_goes_down_to_the_low_water_mark_and_then_holds_still() -> None:
     assert second.messages[: len(first.messages)] == first.messages
 
 
-def test_history_is_held_to_its_cap_even_where_the_window_is_large() -> None:
+def test_history_is_limited_to_its_cap_even_in_a_large_window() -> None:
     config = ContextConfig(max_context_tokens=200_000, max_history_tokens=2_000)
     prompt = build_final_prompt([*chat(60), user("and now?")], config, model="gpt-4o")
     assert prompt.report.history <= 2_000
@@ -78,7 +78,7 @@ def test_history_is_held_to_its_cap_even_where_the_window_is_large() -> None:
     assert whole.report.count(Fate.OMITTED) == 0
 
 
-def test_a_turn_that_was_answered_counts_as_history() -> None:
+def test_an_answered_turn_counts_as_history() -> None:
     running = build_final_prompt([SYSTEM, user("why?")], ContextConfig(), model="gpt-4o").report
     answered = build_final_prompt(
         [SYSTEM, user("why?"), assistant("because")], ContextConfig(), model="gpt-4o"
@@ -99,7 +99,7 @@ def test_an_oversize_newest_result_is_levelled_and_fills_the_room() -> None:
     assert broken_rules(prompt.messages) == []
 
 
-def test_older_iterations_of_the_turn_leave_before_the_newest() -> None:
+def test_older_iterations_of_the_turn_are_omitted_before_the_newest() -> None:
     messages = [SYSTEM, user("work")]
     for number in range(12):
         messages += [assistant("", (f"c{number}", "run")), tool(f"c{number}", "output line\n" * 150)]
@@ -111,7 +111,7 @@ def test_older_iterations_of_the_turn_leave_before_the_newest() -> None:
     assert broken_rules(prompt.messages) == []
 
 
-def test_off_refuses_what_does_not_fit_and_lays_the_plan_aside() -> None:
+def test_with_rolling_off_what_does_not_fit_is_refused_and_the_plan_is_ignored() -> None:
     messages = [*chat(80), user("and now?")]
     config = ContextConfig(max_context_tokens=8_192)
     plan = build_final_prompt(messages, config, model="gpt-4o").plan
@@ -125,7 +125,7 @@ def test_off_refuses_what_does_not_fit_and_lays_the_plan_aside() -> None:
     assert short.plan == plan
 
 
-def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> None:
+def test_a_refusal_names_the_smallest_window_that_would_be_enough() -> None:
     messages = [SYSTEM, user("word " * 9_000)]
     with pytest.raises(ContextOverflowError) as caught:
         build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")
@@ -142,7 +142,7 @@ def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> 
 
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize(("words", "reserve"), [(1_500, 1_365), (2_300, 512), (3_100, 256)])
-def test_the_reserve_gives_way_before_a_first_message_is_refused(
+def test_the_reserve_shrinks_before_a_first_message_is_refused(
     words: int, reserve: int, enabled: bool
 ) -> None:
     config = ContextConfig(max_context_tokens=4_096, enabled=enabled)
@@ -152,7 +152,7 @@ def test_the_reserve_gives_way_before_a_first_message_is_refused(
     assert report.bound + report.reserve + report.margin <= report.window
 
 
-def test_the_reserve_is_whole_again_once_there_is_something_to_omit() -> None:
+def test_the_reserve_is_restored_once_there_is_something_to_omit() -> None:
     config = ContextConfig(max_context_tokens=4_096)
     messages = [SYSTEM, user("word " * 2_300)]
     tight = build_final_prompt(messages, config, model="gpt-4o")
@@ -162,14 +162,14 @@ def test_the_reserve_is_whole_again_once_there_is_something_to_omit() -> None:
     assert after.report.count(Fate.SHORTENED) == 1
 
 
-def test_with_rolling_off_history_is_refused_before_the_reserve_gives_way() -> None:
+def test_with_rolling_off_history_is_refused_before_the_reserve_shrinks() -> None:
     config = ContextConfig(max_context_tokens=4_096, enabled=False)
     messages = [SYSTEM, user("word " * 1_200), assistant("word " * 1_300), user("and now?")]
     with pytest.raises(ContextOverflowError):
         build_final_prompt(messages, config, model="gpt-4o")
 
 
-def test_nothing_leaves_a_prompt_that_fits_to_the_last_token() -> None:
+def test_nothing_is_omitted_from_a_prompt_that_fits_to_the_last_token() -> None:
     messages = [*chat(6), user("and now?")]
     config = ContextConfig(reserved_output_tokens=0, safety_margin=0, max_history_tokens=0)
     bound = build_final_prompt(messages, config, model="gpt-4o").report.bound
@@ -180,7 +180,7 @@ def test_nothing_leaves_a_prompt_that_fits_to_the_last_token() -> None:
     )
 
 
-def test_without_a_cap_a_gauge_that_counts_too_much_makes_nothing_leave() -> None:
+def test_without_a_cap_an_overestimate_omits_nothing() -> None:
     messages = [SYSTEM, user(" " * 60_000 + "x"), assistant("I see nothing"), user("look again")]
     config = ContextConfig(max_context_tokens=8_192, max_history_tokens=0, token_estimator="chars")
     assert build_final_prompt(messages, config, model="gpt-4o").messages == messages
@@ -200,7 +200,7 @@ def test_a_plan_survives_json() -> None:
     assert ContextPlan.from_json(plan.to_json()) == plan
 
 
-def test_a_request_before_anybody_has_spoken_has_a_user_all_the_same() -> None:
+def test_a_request_without_any_message_gets_a_user_message() -> None:
     first = build_final_prompt([SYSTEM], ContextConfig(), model="gpt-4o")
     assert [message["role"] for message in first.messages] == ["system", "user"]
     opened = [SYSTEM, assistant("hello"), user("hi")]
@@ -208,7 +208,7 @@ def test_a_request_before_anybody_has_spoken_has_a_user_all_the_same() -> None:
     assert second.messages[: len(first.messages)] == first.messages
 
 
-def test_a_larger_window_plans_anew() -> None:
+def test_a_larger_window_needs_a_new_plan() -> None:
     messages = [*chat(60), user("and now?")]
     small = build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")
     large = build_final_prompt(
@@ -231,13 +231,13 @@ def test_no_messages_make_a_prompt_without_messages(enabled: bool) -> None:
     assert again.messages == [user("hi")]
 
 
-def test_a_system_message_that_says_nothing_is_left_out_and_reported() -> None:
+def test_an_empty_system_message_is_left_out_and_reported() -> None:
     prompt = build_final_prompt([{"role": "system", "content": " "}, user("hi")], ContextConfig())
     assert prompt.messages == [user("hi")]
     assert [row.fate for row in prompt.report.rows] == [Fate.REPAIRED, Fate.SENT]
 
 
-def test_white_space_beside_calls_is_nothing_and_what_steers_a_turn_is_not_sent() -> None:
+def test_white_space_beside_calls_is_empty_and_turn_marks_are_not_sent() -> None:
     messages = [
         SYSTEM,
         user("a"),
@@ -259,7 +259,7 @@ def test_many_small_newest_results_do_not_refuse_what_fits_without_the_history()
     assert broken_rules(prompt.messages) == []
 
 
-def test_the_smallest_window_that_is_named_knows_what_the_model_can_answer() -> None:
+def test_the_smallest_window_in_a_refusal_respects_the_output_limit() -> None:
     messages = [SYSTEM, user("word " * 9_000)]
     keys = {"max_output_tokens": 100}
     with pytest.raises(ContextOverflowError) as caught:
@@ -270,7 +270,7 @@ def test_the_smallest_window_that_is_named_knows_what_the_model_can_answer() -> 
         build_final_prompt(messages, ContextConfig(max_context_tokens=window - 1, **keys), model="gpt-4o")
 
 
-def test_a_result_without_a_name_is_cut_as_its_tool_wants_it() -> None:
+def test_a_result_without_a_name_is_cut_in_the_style_of_its_tool() -> None:
     messages = [SYSTEM, user("a"), assistant("", ("1", "run_command")), tool("1", "first\n" * 900 + "last")]
     config = ContextConfig(max_tool_result_tokens=100, tools={"run_command": "tail"})
     prompt = build_final_prompt(messages, config, model="gpt-4o")

@@ -1,4 +1,4 @@
-"""What is worth keeping: what shares names with the newest messages, for its size and its age."""
+"""The worth of messages: by names shared with the newest ones, by size and by age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairing what a broken transcript tore apart."""
+"""Repairing broken transcripts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_two_answers_in_a_row_are_held_apart() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "function", "nobody"])
-def test_a_role_where_none_may_stand_is_taken_for_the_users(role: str) -> None:
+def test_a_message_in_a_wrong_role_becomes_the_users(role: str) -> None:
     repaired = repair(user("a"), assistant("b"), {"role": role, "content": "c"})
     assert repaired[-1].message.role == "user"
     assert role in repaired[-1].repair
@@ -86,7 +86,7 @@ def test_a_result_that_does_not_say_what_it_answers_answers_the_oldest_open_call
     assert texts(repaired) == ["a", "", "r", MISSING_RESULT]
 
 
-def test_a_repair_goes_on_where_it_stopped() -> None:
+def test_a_repair_continues_where_it_stopped() -> None:
     messages = [
         Message.from_dict(m) for m in (user("a"), assistant("", ("1", "x")), tool("1", "r"), user("b"))
     ]
@@ -98,7 +98,7 @@ def test_a_repair_goes_on_where_it_stopped() -> None:
 
 
 @given(torn_conversations())
-def test_whatever_was_torn_comes_out_well_formed(messages: list[dict[str, object]]) -> None:
+def test_any_broken_transcript_becomes_well_formed(messages: list[dict[str, object]]) -> None:
     repaired = repair_messages([Message.from_dict(m) for m in messages[1:]], 1)
     assert broken_rules([one.message.to_dict() for one in repaired if not one.is_unsendable]) == []
     assert [normalized.index for normalized in repaired if normalized.index >= 0] == list(
@@ -107,7 +107,7 @@ def test_whatever_was_torn_comes_out_well_formed(messages: list[dict[str, object
 
 
 @given(conversations())
-def test_what_is_well_formed_is_not_touched(messages: list[dict[str, object]]) -> None:
+def test_a_well_formed_transcript_is_not_changed(messages: list[dict[str, object]]) -> None:
     given_messages = [Message.from_dict(m) for m in messages[1:]]
     repaired = [normalized for normalized in repair_messages(given_messages) if normalized.index >= 0]
     assert all(

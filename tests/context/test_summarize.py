@@ -1,4 +1,4 @@
-"""Making a summary: what is asked, in what items, and what is taken for an answer."""
+"""Making a summary: which requests are made, in which parts, and which answers are accepted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_no_question_is_longer_than_the_summarizer_takes(
 @pytest.mark.parametrize(
     "answer", ["", "  \n ", "word " * 3_000, "Task:\n- None.\n\nFacts:\n- n/a\n", "Task:\nFacts:\nOpen:"]
 )
-def test_an_answer_that_says_nothing_is_extracted_by_rule(answer: str) -> None:
+def test_an_empty_answer_is_replaced_by_an_extraction(answer: str) -> None:
     assert summarize_context(TALK, ask=lambda _: answer) == summarize_context(TALK)
     assert _refused(TALK, answer) == "it says nothing"
 
@@ -256,7 +256,7 @@ def test_what_is_missing_or_foreign_is_asked_for_once_more_by_name() -> None:
         ("A closure captures variables of the enclosing scope.", 'it leaves out "Kestrel" and 2 more'),
     ],
 )
-def test_what_is_wrong_twice_is_extracted_by_rule_and_says_why(answer: str, why: str) -> None:
+def test_a_second_wrong_answer_is_replaced_by_an_extraction_with_the_reason(answer: str, why: str) -> None:
     _, ask = _answering(answer)
     assert summarize_context(PLAIN, ask=ask).summary == summarize_context(PLAIN).summary
     assert _refused(PLAIN, answer) == why

@@ -1,4 +1,4 @@
-"""The summary in a prompt: when it comes in, what it stands for, and that it never is in the way."""
+"""The summary in a prompt: when it becomes active, what it replaces, and that it never prevents a fit."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def system_of(prompt: FinalPrompt) -> str:
     return str(prompt.messages[0]["content"])
 
 
-def test_what_is_ready_waits_while_everything_fits() -> None:
+def test_a_new_summary_waits_while_everything_fits() -> None:
     messages = [*branch(4), user("now")]
     assert build(messages, summary=TOLD).messages == messages
 
 
-def test_at_a_trim_it_comes_in_and_what_it_covers_leaves_but_for_the_task() -> None:
+def test_a_trim_activates_a_summary_and_omits_what_it_covers_except_the_task() -> None:
     prompt = build([*branch(20), user("now")], summary=TOLD)
     assert system_of(prompt).endswith(
         "Summary of earlier conversation:\n"
@@ -73,14 +73,14 @@ def test_at_a_trim_it_comes_in_and_what_it_covers_leaves_but_for_the_task() -> N
     assert prompt.report.summary > 20
 
 
-def test_the_notice_counts_only_what_no_summary_tells_of() -> None:
+def test_the_notice_counts_only_omissions_that_no_summary_covers() -> None:
     prompt = build([*branch(20), user("now")], summary=TOLD)
     omitted = prompt.report.count(Fate.OMITTED)
     assert omitted > 0
     assert f"[conversation truncated — {omitted} older messages omitted]" in system_of(prompt)
 
 
-def test_a_summary_of_messages_that_have_left_comes_in_at_the_next_request() -> None:
+def test_a_summary_of_omitted_messages_is_active_in_the_next_request() -> None:
     messages = [*branch(20), user("now")]
     config = replace(CONFIG, trim_strategy="oldest-first")
     trimmed = build(messages, config)
@@ -91,7 +91,7 @@ def test_a_summary_of_messages_that_have_left_comes_in_at_the_next_request() -> 
     assert told.messages[1:] == trimmed.messages[1:]
 
 
-def test_a_summary_comes_in_as_soon_as_anything_that_it_covers_has_left() -> None:
+def test_a_summary_becomes_active_once_anything_it_covers_was_omitted() -> None:
     messages = [*branch(20), user("now")]
     trimmed = build(messages)
     omitted = [index for index, row in enumerate(trimmed.report.rows) if row.fate is Fate.OMITTED]
@@ -105,7 +105,7 @@ def test_a_summary_comes_in_as_soon_as_anything_that_it_covers_has_left() -> Non
     assert again.messages[-1] == trimmed.messages[-1]
 
 
-def test_with_rolling_off_until_the_refusal_a_summary_comes_in_once_it_is_ready() -> None:
+def test_when_rolling_is_turned_on_after_a_refusal_a_summary_becomes_active_once_it_exists() -> None:
     messages, off = [*branch(20), user("now")], replace(CONFIG, enabled=False)
     with pytest.raises(ContextOverflowError) as refused:
         build(messages, off)
@@ -117,7 +117,7 @@ def test_with_rolling_off_until_the_refusal_a_summary_comes_in_once_it_is_ready(
     assert "They looked." in system_of(told)
 
 
-def test_a_longer_summary_waits_while_the_one_in_force_tells_of_all_that_left() -> None:
+def test_a_longer_summary_waits_while_the_active_one_covers_all_omissions() -> None:
     messages = [*branch(20), user("now")]
     first = build(messages, summary=Summary("They looked.", 24, 1))
     assert not first.report.count(Fate.OMITTED)
@@ -126,7 +126,7 @@ def test_a_longer_summary_waits_while_the_one_in_force_tells_of_all_that_left() 
     assert build(messages, plan=first.plan, summary=longer).messages == first.messages
 
 
-def test_what_no_longer_fits_beside_a_summary_that_comes_in_leaves_for_it() -> None:
+def test_messages_that_do_not_fit_beside_a_new_summary_are_omitted() -> None:
     messages = [*branch(20), user("now")]
     full = replace(CONFIG, trim_to=1.0)
     trimmed = build(messages, full)
@@ -135,7 +135,7 @@ def test_what_no_longer_fits_beside_a_summary_that_comes_in_leaves_for_it() -> N
     assert "fact 1\n" in system_of(again)
 
 
-def test_it_stays_in_force_until_a_newer_one_is_given() -> None:
+def test_a_summary_stays_active_until_a_newer_one_is_given() -> None:
     messages = [*branch(20), user("now")]
     plan = build(messages, summary=TOLD).plan
     assert "a lexer" in system_of(build(messages, plan=plan))
@@ -143,7 +143,7 @@ def test_it_stays_in_force_until_a_newer_one_is_given() -> None:
     assert "a parser" in system_of(build(messages, plan=plan, summary=edited))
 
 
-def test_it_is_cut_at_a_line_end_to_what_a_summary_may_take() -> None:
+def test_a_summary_is_cut_at_a_line_end_to_its_limit() -> None:
     told = Summary("\n".join(f"fact {number}" for number in range(500)), 6, 1)
     prompt = build([*branch(20), user("now")], summary=told)
     assert prompt.report.summary <= max_summary_tokens(2_000) + 40
@@ -151,7 +151,7 @@ def test_it_is_cut_at_a_line_end_to_what_a_summary_may_take() -> None:
     assert "fact 499" not in system_of(prompt)
 
 
-def test_it_gives_way_where_nothing_else_helps() -> None:
+def test_a_summary_is_dropped_if_nothing_else_helps() -> None:
     room = "word " * 1_540
     prompt = build([*branch(20), user(room)], summary=Summary("They looked.\n" * 60, 6, 1))
     assert "They looked." not in system_of(prompt)
@@ -166,7 +166,7 @@ def test_a_plan_that_was_stored_makes_the_same_prompt() -> None:
     assert again.messages == first.messages
 
 
-def test_off_lays_it_aside() -> None:
+def test_with_rolling_off_the_summary_is_ignored() -> None:
     messages = [*branch(3), user("now")]
     off = ContextConfig(enabled=False, max_context_tokens=8_000)
     assert build(messages, off, summary=TOLD).messages == messages
@@ -186,7 +186,7 @@ def test_a_pass_is_due_once_history_passes_the_threshold() -> None:
     assert due.through < 40 - 10
 
 
-def test_the_next_pass_goes_on_where_the_last_one_ended() -> None:
+def test_the_next_pass_continues_where_the_last_one_ended() -> None:
     due = due_pass(_asked(30), CONFIG, model="gpt-4o", summary=Summary("x", 6, 1))
     assert due is not None
     assert due.first == 7
@@ -204,7 +204,7 @@ def test_a_pass_takes_thirty_messages_at_most_but_never_less_than_a_turn() -> No
 
 
 @pytest.mark.parametrize("turns", [300, 3_000])
-def test_of_a_long_past_the_newest_part_is_summarized_and_the_rest_skipped(turns: int) -> None:
+def test_only_the_newest_part_of_a_long_backlog_is_summarized(turns: int) -> None:
     messages, summary, passes, looked_at = _asked(turns), None, list[DuePass](), set[int]()
 
     class Watched(list[Message]):
@@ -224,7 +224,7 @@ def test_of_a_long_past_the_newest_part_is_summarized_and_the_rest_skipped(turns
     assert looked_at <= {0, *range(first.first - 3, len(messages))}
 
 
-def test_what_gathered_since_a_summary_is_skipped_as_well() -> None:
+def test_a_backlog_after_a_summary_is_skipped_too() -> None:
     due = due_pass(_asked(600), CONFIG, model="gpt-4o", summary=TOLD)
     assert due is not None
     assert due.skipped == (7, due.first)
@@ -239,7 +239,7 @@ def test_many_small_messages_that_history_has_room_for_are_all_summarized() -> N
     assert (due.first, due.skipped) == (1, None)
 
 
-def test_what_a_summary_skips_is_omitted_and_counted_and_what_fits_of_it_is_sent() -> None:
+def test_skipped_messages_are_sent_if_they_fit_and_counted_as_omitted_otherwise() -> None:
     told = replace(TOLD, through=20, skipped=((1, 11),))
     prompt = build([*branch(20), user("now")], summary=told)
     fates = [row.fate for row in prompt.report.rows]
@@ -254,7 +254,7 @@ def test_what_a_summary_skips_is_omitted_and_counted_and_what_fits_of_it_is_sent
     assert fates[1:] == [Fate.SENT] * 4 + [Fate.SUMMARIZED] * 2 + [Fate.SENT]
 
 
-def test_what_a_summary_skips_does_not_bring_the_next_one_in_early() -> None:
+def test_skipped_messages_do_not_activate_the_next_summary_early() -> None:
     told = replace(TOLD, through=24, skipped=((1, 11),))
     first = build([*branch(20), user("now")], summary=told)
     assert first.report.rows[25].fate is Fate.SENT
@@ -263,7 +263,7 @@ def test_what_a_summary_skips_does_not_bring_the_next_one_in_early() -> None:
     assert kept.messages == first.messages
 
 
-def test_asked_for_a_pass_takes_all_but_the_newest_turn() -> None:
+def test_a_requested_pass_covers_all_but_the_newest_turn() -> None:
     due = due_pass(_asked(5), CONFIG, model="gpt-4o", early=True)
     assert due is not None
     assert (due.first, due.through) == (1, 8)
@@ -274,7 +274,7 @@ def test_asked_for_a_pass_takes_all_but_the_newest_turn() -> None:
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6)), min_size=1, max_size=25), st.integers(-1, 20)
 )
-def test_a_pass_is_what_the_sizes_of_all_turns_say(turns: list[tuple[int, int]], covered: int) -> None:
+def test_a_pass_agrees_with_the_sizes_of_all_turns(turns: list[tuple[int, int]], covered: int) -> None:
     messages, starts = [Message.from_dict(SYSTEM)], list[int]()
     for answers, pages in turns:
         starts.append(len(messages))

@@ -1,4 +1,4 @@
-"""Whether a summary is about what it stands for."""
+"""Whether a summary is grounded in the messages that it replaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a summary leaves out: names of what it stands for, ranked, and how a line comes back in."""
+"""Names that a summary leaves out, ranked, and how a line is added back."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_what_the_user_said_and_is_hard_to_guess_comes_first() -> None:
     assert lines[0].line == "The service Kestrel listens on port 8471."
 
 
-def test_what_was_used_later_comes_before_all_and_results_count_only_then() -> None:
+def test_names_used_later_come_first_and_names_in_results_count_only_then() -> None:
     lines = left_out(
         GONE, "Kestrel on port 8471, reviewed by Marta", ["What of conf/kestrel.toml?", "row_17!"]
     )
     assert [line.names for line in lines] == [("conf/kestrel.toml",), ("src/app_1.py", "40"), ("row_17",)]
 
 
-def test_nothing_is_left_out_of_the_messages_themselves() -> None:
+def test_the_messages_themselves_leave_nothing_out() -> None:
     assert left_out(GONE, "\n".join([*(one.text for one in TALK), "conf/kestrel.toml"])) == []
 
 
@@ -49,7 +49,7 @@ def test_a_name_is_listed_once() -> None:
     assert [line.names for line in left_out(twice, "")] == [("8471", "9000")]
 
 
-def test_a_line_comes_in_under_its_heading_with_the_id_of_its_message() -> None:
+def test_a_line_is_added_under_its_heading_with_its_messages_id() -> None:
     line = LeftOutLine(7, "user", "The port is 8471.", ("8471",))
     assert with_line("Task:\n- Look.", line, 50, count) == "Task:\n- Look.\nFacts:\n- The port is 8471. (r7)"
     assert with_line("They looked.", line, 50, count) == "They looked.\nThe port is 8471. (r7)"
@@ -62,7 +62,7 @@ def test_a_line_never_takes_a_summary_over_its_cap_and_takes_nothing_out() -> No
 
 
 @given(st.lists(st.text(max_size=200), max_size=5), st.text(max_size=200), st.integers(0, 60))
-def test_what_is_listed_is_lacking_and_can_be_put_back_within_the_cap(
+def test_listed_names_are_missing_and_can_be_added_within_the_cap(
     said: list[str], summary: str, cap: int
 ) -> None:
     lines = left_out([(at, Message("user", text)) for at, text in enumerate(said, 1)], summary)

@@ -1,4 +1,4 @@
-"""A summary by headings: read whoever wrote it, extended without losing a fact, and within its cap."""
+"""A summary by headings: parsed leniently, extended without losing a fact, and within its cap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results are superseded, by the calls that came after them."""
+"""Which results later calls have superseded."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_a_change_makes_reads_of_its_paths_stale(name: str, arguments: dict[str,
 
 @pytest.mark.parametrize("name", ["edit_file", "multi_edit", "write_file", "delete_file", "move_file"])
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.REFUSED, Ending.CANCELLED])
-def test_a_change_that_was_not_made_makes_no_read_stale(name: str, ending: Ending) -> None:
+def test_a_failed_change_makes_no_read_stale(name: str, ending: Ending) -> None:
     uses = tool_uses([_turn(READ, (name, {"path": "a.py", "to": "b.py"}, ending))])
     assert superseded(uses) == {}
     assert reads_of_edited_files(uses, 0) == set()
 
 
-def test_where_a_deleted_file_was_to_go_is_no_path_of_it() -> None:
+def test_the_destination_argument_of_a_deletion_is_no_path_of_it() -> None:
     uses = tool_uses([_turn(READ, ("delete_file", {"path": "b.py", "to": "a.py"}, Ending.COMPLETE))])
     assert superseded(uses) == {}
 

@@ -1,4 +1,4 @@
-"""The memo: what it holds is bounded, whatever is put into it."""
+"""The memo of texts is bounded, whatever is put into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newest to-do list is in every prompt: in its call, or told in the notice once that has left."""
+"""The newest to-do list is in every prompt: in its call, or in the notice once that is omitted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_newest_list_is_in_every_prompt() -> None:
     assert told > 3, "the calls did leave"
 
 
-def test_the_beginning_stands_still_while_a_newer_list_is_sent() -> None:
+def test_the_prefix_stays_the_same_while_a_newer_list_is_sent() -> None:
     before = None
     for _, prompt in grown(long_task(6)):
         if before is not None and not prompt.report.trimmed:
@@ -73,7 +73,7 @@ def test_the_beginning_stands_still_while_a_newer_list_is_sent() -> None:
         before = prompt.messages
 
 
-def test_what_is_told_counts_in_the_system_part_of_the_report() -> None:
+def test_the_list_counts_as_part_of_the_system_message_in_the_report() -> None:
     messages = long_task(3)
     prompts = dict(grown(messages))
     told = next(prompt for prompt in prompts.values() if notice_of(prompt))
@@ -81,7 +81,7 @@ def test_what_is_told_counts_in_the_system_part_of_the_report() -> None:
     assert told.report.system > plain + 15
 
 
-def test_going_back_brings_the_list_of_that_point() -> None:
+def test_a_rewind_restores_the_list_of_that_point() -> None:
     messages = long_task(4)
     end, prompt = grown(messages)[-1]
     back = next(at for at in range(end - 1, 0, -1) if messages[at]["role"] == "assistant" and at < end // 2)
@@ -103,6 +103,6 @@ def test_a_long_list_takes_no_more_than_its_share() -> None:
 
 
 @pytest.mark.parametrize("config", [{"todo": False}, {"enabled": False, "max_context_tokens": 90_000}])
-def test_nothing_is_told_without_the_tool_or_without_rolling(config: dict[str, Any]) -> None:
+def test_no_list_is_repeated_without_the_tool_or_with_rolling_off(config: dict[str, Any]) -> None:
     keys = {"max_context_tokens": 3_000, "reserved_output_tokens": 300, "todo": True, **config}
     assert not any(notice_of(prompt) for _, prompt in grown(long_task(3), ContextConfig(**keys)))

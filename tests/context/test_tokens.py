@@ -1,4 +1,4 @@
-"""Counting: exact where an encoding is known, careful where it is not, once a message."""
+"""Counting tokens: exact with a known encoding, conservative without one, once per message."""
 
 from __future__ import annotations
 

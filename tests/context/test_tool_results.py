@@ -1,4 +1,4 @@
-"""Layer 3a and levelling."""
+"""Layer 3a and leveling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each step of the trim order, as a person would explain it."""
+"""Each step of the trim order."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_masking_window_keeps_the_first_two_and_the_last_three_of_eight_resu
 @pytest.mark.parametrize(
     ("first", "last", "masked"), [(4, 4, 0), (9, 9, 0), (0, 0, 0), (0, 1, 7), (2, 0, 5), (1, 6, 1)]
 )
-def test_as_many_results_as_both_windows_hold_are_none_to_mask(first: int, last: int, masked: int) -> None:
+def test_no_result_is_masked_if_the_keep_windows_cover_all(first: int, last: int, masked: int) -> None:
     messages = [user("work")]
     for number in range(8):
         messages += [call(f"c{number}"), tool(f"c{number}", PAGE)]
@@ -104,7 +104,7 @@ def test_with_a_prompt_cache_masks_wait_for_a_trim() -> None:
     assert build(messages, prompt_cache=True, max_context_tokens=10_000).report.count(Fate.MASKED) > 0
 
 
-def test_step_2_a_read_that_was_overtaken_leaves_first() -> None:
+def test_step_2_a_superseded_read_is_masked_first() -> None:
     messages = [
         user("fix it"),
         call("r1", "read_file", path="a.py"),
@@ -168,7 +168,7 @@ def test_the_newest_read_of_an_edited_file_is_not_stale(meanwhile: list[dict[str
         assert (prompt.report.rows[read].fate is Fate.SENT) == (stays and is_recent)
 
 
-def test_the_turn_of_an_edited_file_is_the_last_of_the_unprotected_to_leave() -> None:
+def test_the_turn_of_an_edited_file_is_the_last_unprotected_turn_to_be_dropped() -> None:
     messages = [*later(0), *reading(1, "a.py"), *later(2, 3, 4, 5), *editing(6, "a.py"), user("now?")]
     keys = {"preserve_recent_turns": 1, "trim_to": 1.0}
     with_work, seen = PAGE.splitlines()[0], list[tuple[bool, bool, bool]]()
@@ -195,7 +195,7 @@ def test_between_the_keep_windows_the_file_that_is_being_edited_is_masked_last(m
     assert not read_of("a.py", tight)
 
 
-def test_step_3_results_of_older_turns_are_masked_before_any_turn_leaves() -> None:
+def test_step_3_results_of_older_turns_are_masked_before_any_turn_is_dropped() -> None:
     messages = [message for number in range(8) for message in worked_turn(number)] + [user("now?")]
     prompt = build(messages, max_history_tokens=7_000, trim_to=0.9)
     got = fates(prompt)
@@ -226,7 +226,7 @@ def test_step_4_long_arguments_of_answered_calls_are_cut_and_stay_json() -> None
     assert fates(prompt)[1] == ("shortened", "arguments")
 
 
-def test_a_signed_message_stays_byte_for_byte_or_leaves_whole() -> None:
+def test_a_signed_message_is_unchanged_or_omitted() -> None:
     signed = call("w", "write_file", path="a.py", content="x = 1\n" * 800)
     signed["thinking_blocks"] = [{"type": "thinking", "thinking": "hm", "signature": "abc"}]
     messages = [user("write it"), signed, tool("w", "ok")]
@@ -236,7 +236,7 @@ def test_a_signed_message_stays_byte_for_byte_or_leaves_whole() -> None:
     assert signed in prompt.messages or fates(prompt)[1] == ("omitted", "3c")
 
 
-def test_step_5_turns_are_reduced_to_request_and_answer_before_they_leave() -> None:
+def test_step_5_turns_are_reduced_to_request_and_answer_before_they_are_dropped() -> None:
     messages = [message for number in range(10) for message in worked_turn(number)] + [user("now?")]
     keys = {"tool_result_keep_first": 0, "tool_result_keep_last": 0, "preserve_recent_turns": 3}
     prompt = build(messages, max_history_tokens=5_000, **keys)
@@ -245,7 +245,7 @@ def test_step_5_turns_are_reduced_to_request_and_answer_before_they_leave() -> N
     assert "9.0\n" + PAGE in texts(prompt)
 
 
-def test_the_task_stays_longer_than_the_turns_that_follow_it() -> None:
+def test_the_task_is_kept_longer_than_the_turns_that_follow_it() -> None:
     messages = [
         message for number in range(60) for message in (user(f"q{number} {PAGE}"), assistant(f"a{number}"))
     ]
@@ -256,7 +256,7 @@ def test_the_task_stays_longer_than_the_turns_that_follow_it() -> None:
     assert not texts(oldest_first)[0].startswith("q0 ")
 
 
-def test_step_6_older_iterations_of_the_turn_leave_whole_and_never_the_newest() -> None:
+def test_step_6_older_iterations_of_the_turn_are_omitted_whole_and_never_the_newest() -> None:
     messages = [user("work")]
     for number in range(20):
         messages += [assistant("thinking aloud " * 120, (f"c{number}", "run")), tool(f"c{number}", "ok")]
@@ -266,7 +266,7 @@ def test_step_6_older_iterations_of_the_turn_leave_whole_and_never_the_newest() 
     assert prompt.messages[-1] == messages[-1]
 
 
-def test_step_7_protected_turns_are_last_and_bound_by_the_history_cap_all_the_same() -> None:
+def test_step_7_protected_turns_are_dropped_last_but_the_history_cap_applies_to_them() -> None:
     messages = [message for number in range(5) for message in worked_turn(number, 4)] + [user("now?")]
     prompt = build(messages, max_history_tokens=3_000, preserve_recent_turns=5)
     assert prompt.report.history <= 3_000
@@ -282,7 +282,7 @@ def test_step_8_the_newest_arguments_are_levelled_when_results_are_not_enough() 
     assert json.loads(prompt.messages[2]["tool_calls"][0]["function"]["arguments"])["path"] == "a.py"
 
 
-def test_a_giant_newest_result_does_not_push_the_conversation_out() -> None:
+def test_a_giant_newest_result_does_not_displace_the_conversation() -> None:
     messages = [message for number in range(3) for message in worked_turn(number, 1)]
     messages += [user("why?"), call("big"), tool("big", PAGE * 400)]
     prompt = build(messages, max_context_tokens=16_000, max_tool_result_tokens=10**9)
@@ -290,7 +290,7 @@ def test_a_giant_newest_result_does_not_push_the_conversation_out() -> None:
     assert prompt.report.rows[-1].layer == "levelled"
 
 
-def test_layer_1_holds_a_hundred_messages_at_least_and_trims_whole_turns() -> None:
+def test_layer_1_keeps_at_least_a_hundred_messages_and_omits_whole_turns() -> None:
     messages = [message for number in range(200) for message in (user(f"q{number}"), assistant(f"a{number}"))]
     prompt = build([*messages, user("now?")], max_context_tokens=8_192, max_history_tokens=0)
     assert len(prompt.messages) <= 0.6 * 100 + 2
@@ -298,7 +298,7 @@ def test_layer_1_holds_a_hundred_messages_at_least_and_trims_whole_turns() -> No
     assert texts(prompt)[0] == "q0"
 
 
-def test_a_long_turn_that_runs_pushes_out_no_history_for_its_number_of_messages() -> None:
+def test_a_long_running_turn_does_not_displace_history_by_its_number_of_messages() -> None:
     messages = [user("the task"), assistant("yes"), user("a second"), assistant("done"), user("work")]
     plan = None
     for number in range(25):
@@ -311,7 +311,7 @@ def test_a_long_turn_that_runs_pushes_out_no_history_for_its_number_of_messages(
         assert prompt.report.count(Fate.SENT) == 1 + len(messages)
 
 
-def test_more_pinned_messages_than_layer_1_holds_cost_no_summary_and_no_result() -> None:
+def test_more_pinned_messages_than_layer_1_allows_cost_no_summary_and_no_result() -> None:
     messages = [SYSTEM, *[said for n in range(80) for said in (user(f"q{n}"), assistant(f"a{n}"))]]
     messages += [user("read"), call("r", "read_file", path="a.py"), tool("r", PAGE), assistant("read")]
     prompt = build_final_prompt(
@@ -336,7 +336,7 @@ def test_trim_to_one_fills_exactly() -> None:
     assert low.report.history <= 0.6 * 8_000
 
 
-def test_what_is_left_of_older_turns_leaves_before_newer_work_of_the_current_turn() -> None:
+def test_the_rest_of_older_turns_is_dropped_before_newer_work_of_the_current_turn() -> None:
     messages = [message for number in range(3) for message in worked_turn(number)]
     messages.append(user("now"))
     for step in range(4):
@@ -348,7 +348,7 @@ def test_what_is_left_of_older_turns_leaves_before_newer_work_of_the_current_tur
     assert "0.0\na line" not in sent
 
 
-def test_what_left_last_comes_back_where_a_large_thing_made_more_room_than_was_wanted() -> None:
+def test_the_last_omissions_are_restored_if_a_large_item_freed_more_room_than_needed() -> None:
     large = [user("large"), assistant("word " * 4_000)]
     small = [message for n in range(4) for message in (user(f"small {n}"), assistant(f"answer {n}"))]
     messages = [*worked_turn(0, 0), *small, *large, user("now " + "word " * 600)]
@@ -360,7 +360,7 @@ def test_what_left_last_comes_back_where_a_large_thing_made_more_room_than_was_w
     assert "small 3" not in plain
 
 
-def test_a_stale_read_stays_away_though_it_would_fit() -> None:
+def test_a_superseded_read_is_not_restored_even_if_it_fits() -> None:
     messages = [user("look"), call("a", "read_file", path="x"), tool("a", f"old\n{PAGE}")]
     messages += [call("b", "write_file", path="x", content="new"), tool("b", "written"), assistant("done")]
     messages += [*worked_turn(1, 3), user("now")]
@@ -370,7 +370,7 @@ def test_a_stale_read_stays_away_though_it_would_fit() -> None:
     assert prompt.report.bound > 0.5 * 2_600
 
 
-def test_the_task_outlives_its_answer_and_a_reply_stands_in_for_it() -> None:
+def test_the_task_is_kept_longer_than_its_answer_and_gets_a_placeholder_reply() -> None:
     messages = [user("the task"), assistant("word " * 1_500)]
     for number in range(8):
         messages += [user(f"request {number}"), assistant(f"answer {number} " + "word " * 150)]
@@ -433,7 +433,7 @@ def _replies(*words: int) -> list[dict[str, Any]]:
     return [*(message for turn in turns for message in turn), user("and now?")]
 
 
-def test_a_text_that_is_nearly_as_large_as_the_room_stays_in_part_and_can_be_read_back() -> None:
+def test_a_text_nearly_as_large_as_the_room_is_kept_in_part_and_can_be_recalled() -> None:
     prompt = build(_replies(200, 3_000), max_context_tokens=8_192, trim_to=1.0, recall=True)
     answer = next(text for text in texts(prompt) if text.startswith("answer 1"))
     assert fates(prompt)[-2] == ("shortened", "2")
@@ -442,7 +442,7 @@ def test_a_text_that_is_nearly_as_large_as_the_room_stays_in_part_and_can_be_rea
     assert answer.endswith("answer 1 ")
 
 
-def test_what_a_text_was_cut_to_stays_the_same_until_the_next_trim() -> None:
+def test_a_shortened_text_stays_the_same_until_the_next_trim() -> None:
     messages = [SYSTEM, *_replies(200, 3_000)]
     config = ContextConfig(max_context_tokens=8_192, trim_to=0.9)
     first = build_final_prompt(messages, config, model="gpt-4o")
@@ -454,7 +454,7 @@ def test_what_a_text_was_cut_to_stays_the_same_until_the_next_trim() -> None:
         assert second.messages[: len(first.messages)] == first.messages
 
 
-def test_small_messages_come_back_whole_before_a_small_part_of_a_large_one() -> None:
+def test_small_messages_are_restored_whole_before_a_small_part_of_a_large_one() -> None:
     prompt = build(
         _replies(150, 150, 20_000), max_context_tokens=4_096, trim_to=1.0, reserved_output_tokens=0
     )
@@ -469,14 +469,14 @@ def test_small_messages_come_back_whole_before_a_small_part_of_a_large_one() -> 
         {"thinking_blocks": [{"type": "thinking", "thinking": "I think", "signature": "c2ln"}]},
     ],
 )
-def test_an_answer_with_thoughts_leaves_whole_or_not_at_all(beside: dict[str, Any]) -> None:
+def test_an_answer_with_reasoning_is_omitted_whole_or_not_at_all(beside: dict[str, Any]) -> None:
     messages = _replies(200, 3_000)
     messages[3] |= beside
     prompt = build(messages, max_context_tokens=8_192, trim_to=1.0)
     assert fates(prompt)[3][0] == "omitted"
 
 
-def test_the_task_leaves_before_what_was_said_last() -> None:
+def test_the_task_is_dropped_before_the_last_exchange() -> None:
     messages = [user("the task: " + "word " * 900), assistant("done")]
     for number in range(6):
         messages += [user(f"request {number}"), assistant(f"answer {number} " * 120)]
@@ -485,7 +485,7 @@ def test_the_task_leaves_before_what_was_said_last() -> None:
     assert [row.fate for row in prompt.report.rows[-11:]] == [Fate.SENT] * 11
 
 
-def test_turns_that_were_said_long_before_leave_before_the_newest_work_on_the_request() -> None:
+def test_old_turns_are_dropped_before_the_newest_work_on_the_request() -> None:
     messages = [user("old"), assistant("an old answer " * 700), user("now work")]
     for number in range(8):
         messages += [call(f"c{number}"), tool(f"c{number}", "done")]

@@ -1,4 +1,4 @@
-"""The two short ways in."""
+"""The two functions for callers that need nothing but trimming."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_messages_within_the_limit_come_back_untouched() -> None:
     assert enforce_context_limit(CHAT, 100_000) == (CHAT, False, 0)
 
 
-def test_older_messages_leave_until_the_rest_fits() -> None:
+def test_older_messages_are_omitted_until_the_rest_fits() -> None:
     messages, truncated, dropped = enforce_context_limit(CHAT, 1_500)
     assert truncated
     assert dropped == len(CHAT) - len(messages)
     assert prompt_bound(messages) <= 1_500
 
 
-def test_what_cannot_fit_is_an_error_for_one_and_the_least_for_the_other() -> None:
+def test_what_cannot_fit_raises_in_one_function_and_is_cut_to_the_minimum_in_the_other() -> None:
     huge = [{"role": "system", "content": "s"}, user("word " * 2_000)]
     with pytest.raises(ContextOverflowError):
         enforce_context_limit(huge, 500)
@@ -53,12 +53,12 @@ def test_what_cannot_fit_is_an_error_for_one_and_the_least_for_the_other() -> No
 
 
 @pytest.mark.parametrize("room", [-1, 0, 1, 10, 100_000])
-def test_nothing_in_nothing_out(room: int) -> None:
+def test_no_messages_yield_no_messages(room: int) -> None:
     assert enforce_context_limit([], room) == ([], False, 0)
     assert trim_conversation([], room) == []
 
 
-def test_trim_conversation_never_raises_whatever_it_is_told() -> None:
+def test_trim_conversation_never_raises_whatever_its_options() -> None:
     assert trim_conversation(CHAT, -5)
     assert trim_conversation(CHAT, 100, {"no_such_key": 1})
 
@@ -71,7 +71,7 @@ def test_trim_conversation_never_raises_on_any_junk(messages: Any, target: Any, 
 
 
 @given(st.lists(MESSAGE_LIKE, max_size=8), st.integers(1, 3_000), st.booleans())
-def test_odd_messages_make_a_prompt_that_is_not_odd(
+def test_malformed_messages_make_a_well_formed_prompt(
     messages: list[dict[str, Any]], window: int, enabled: bool
 ) -> None:
     config = ContextConfig(max_context_tokens=window, enabled=enabled)
@@ -85,18 +85,18 @@ def test_odd_messages_make_a_prompt_that_is_not_odd(
     json.dumps([prompt.messages, prompt.plan.to_json()])
 
 
-def test_a_part_of_the_system_message_that_says_nothing_is_not_sent() -> None:
+def test_an_empty_part_of_the_system_message_is_not_sent() -> None:
     parts = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": ""}]
     prompt = build_final_prompt([{"role": "system", "content": parts}, user("hi")], ContextConfig())
     assert prompt.messages[0]["content"] == parts[:1]
 
 
-def test_what_is_no_message_is_left_out() -> None:
+def test_entries_that_are_no_messages_are_left_out() -> None:
     assert trim_conversation([None, "hello", user("hi"), 7], 1_000) == [user("hi")]  # type: ignore[list-item]
     assert trim_conversation({"role": "user"}, 10) == []  # type: ignore[arg-type]
 
 
-def test_options_that_are_none_come_down_to_the_least() -> None:
+def test_invalid_options_yield_the_minimum() -> None:
     assert trim_conversation(CHAT, 10**400) == CHAT
     assert trim_conversation(CHAT, 1_000, {"tools": 5}) == [CHAT[0], CHAT[-2]]
     assert trim_conversation(CHAT, 1_000, {"preserve_recent_turns": 1.5}) == [CHAT[0], CHAT[-2]]

@@ -1,4 +1,4 @@
-"""The first request to a model that nobody can count, of which nothing is known yet."""
+"""The first request to a model with an unknown tokenizer, before anything was measured."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def just_fitting(tokenizer: Tokenizer, window: int, share: float) -> list[dict[s
     return long_message(lines)
 
 
-def test_it_goes_when_the_estimate_fits_and_says_so() -> None:
+def test_a_request_is_sent_if_its_estimate_fits_and_the_report_says_so() -> None:
     messages = long_message(370)
     with pytest.raises(ContextOverflowError):
         build(messages, share=0.0)
@@ -69,7 +69,7 @@ def test_it_goes_when_the_estimate_fits_and_says_so() -> None:
     assert abs(report.unproven - report.token_count) <= len(messages) + 1
 
 
-def test_the_estimate_before_the_first_reply_is_near_what_others_count() -> None:
+def test_the_estimate_before_the_first_reply_is_near_the_counts_of_other_models() -> None:
     (gpt,) = (one for one in six_tokenizers() if one.model == "gpt-4")
     messages = [SYSTEM, user("Please explain how the parser handles nested quotations. " * 60)]
     count = build(messages).token_count
@@ -82,21 +82,21 @@ def test_nothing_that_fits_by_the_servers_count_is_refused(tokenizer: Tokenizer,
     build(just_fitting(tokenizer, window, 0.9), window=window)
 
 
-def test_the_hard_rule_stands_once_a_reply_or_a_refusal_is_known() -> None:
+def test_the_hard_rule_applies_once_a_reply_or_a_refusal_is_known() -> None:
     messages = long_message(370)
     for learned in (Measurements().add(None), Measurements().tried()):
         with pytest.raises(ContextOverflowError):
             build(messages, learned)
 
 
-def test_the_hard_rule_stands_for_a_model_that_is_known() -> None:
+def test_the_hard_rule_applies_to_a_known_model() -> None:
     messages = [SYSTEM, user("The rain in Spain. " * 3_700)]
     assert build(messages, model="gpt-4o", window=64_000).report.unproven == 0
     with pytest.raises(ContextOverflowError):
         build(messages, model="claude-sonnet-4-5", window=30_000)
 
 
-def test_with_rolling_on_nothing_is_trimmed_that_fits_by_the_estimate() -> None:
+def test_with_rolling_on_a_prompt_that_fits_by_its_estimate_is_not_trimmed() -> None:
     messages = [SYSTEM]
     for number in range(9):
         messages += [user(f"{number}: " + CODE * 14), assistant(CODE * 14)]

@@ -1,4 +1,4 @@
-"""What holds for every text that is cut by kind."""
+"""Properties of every text that is cut by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of each kind of text."""
+"""Which lines are kept of each kind of text."""
 
 from __future__ import annotations
 
