@@ -172,6 +172,6 @@ def test_gaps_are_filled(omitted: set[int], first: int, stop: int, without: set[
     ranges = IndexRanges().add((index, "2") for index in omitted)
     missing = [index for start, end in ranges.gaps(first, stop) for index in range(start, end)]
     assert missing == [index for index in range(first, stop) if index not in omitted]
-    filled = ranges.filled(first, stop, "1", without)
+    filled = ranges.with_gaps_filled(first, stop, "1", without)
     assert {index for index, layer in filled if layer == "1"} == set(missing) - without
     assert {index for index, layer in filled if layer == "2"} == omitted
