@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rolling_chat.agent.stops import finished, stop_at_next_await
-from rolling_chat.providers.background_thread import begun, in_background
+from rolling_chat.providers.background_thread import in_background, start_in_background
 from rolling_chat.sessions.store import SessionStore
 
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ class StoreQueue:
     async def _in_turn(self, work: Callable[[], Result]) -> Result:
         async with self._calling:
             try:
-                calling = begun(work)
+                calling = start_in_background(work)
             except RuntimeError:  # no thread can be had
                 return work()
             return await calling

@@ -20,13 +20,13 @@ async def in_background(work: Callable[[], Result]) -> Result:
     Unlike asyncio.to_thread, it leaves nothing that the end of the event loop or program waits for: an import
     that takes seconds must not delay a user who quits.
     """
-    return await begun(work)
+    return await start_in_background(work)
 
 
-def begun(work: Callable[[], Result]) -> asyncio.Future[Result]:
-    """Begin `work` in a daemon thread; return the future of its result.
+def start_in_background(work: Callable[[], Result]) -> asyncio.Future[Result]:
+    """Start `work` in a daemon thread; return the future of its result.
 
-    Raises RuntimeError where no thread can be had.
+    Raises RuntimeError if no thread can be started.
     """
     import asyncio  # noqa: PLC0415  # a loop is running; commands without one import this module too
 
