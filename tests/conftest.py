@@ -7,6 +7,8 @@ of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with 
 
 from __future__ import annotations
 
+import gc
+import itertools
 import logging
 import os
 from collections.abc import Iterator
@@ -28,11 +30,14 @@ settings.register_profile(
 )
 settings.register_profile("full", settings.get_profile("fast"), max_examples=20_000, derandomize=False)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
+_numbers = itertools.count()
+_LONG = 200  # characters, of the name of a test
 settings.load_profile(_PROFILE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let every worker rewrite the assertions of its share of the files: all did so with all of them."""
+    gc.disable()  # until everything is collected: of that nothing is garbage, and looking took a third
     share = getattr(config, "workerinput", None)
     if share is not None:
         _rewrite(config, int(share["workerid"].removeprefix("gw")), share["workercount"])
@@ -50,6 +55,26 @@ def _rewrite(config: pytest.Config, number: int, count: int) -> None:
         if rewrite.try_makedirs(folder) and rewrite._read_pyc(source, kept) is None:
             stat, code = rewrite._rewrite_test(source, config)
             rewrite._write_pyc(state, code, stat, kept)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, but not among the tests themselves and what they import."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length: each name goes from every worker to the main process, and back."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > _LONG else None
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own; pytest looks for a free number in the names of all that it made before."""
+    folder = tmp_path_factory.getbasetemp() / f"test{next(_numbers)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True, scope="session")
