@@ -47,18 +47,18 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(home: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Start the agent in this process with the server's model, and settings as after `-c`."""
+    """Start the agent in this process with the server's model or another, and settings as after `-c`."""
 
     @asynccontextmanager
     async def start(
-        *settings: str, capabilities: ClientCapabilities | None = None, **more: str
+        *settings: str, model: str = MODEL, capabilities: ClientCapabilities | None = None, **more: str
     ) -> AsyncIterator[Connected]:
         for name in list(os.environ):
             if name.endswith("_API_KEY") or name.startswith("ROLLING_CHAT_"):
                 monkeypatch.delenv(name)
         for name, value in program_environment(home, **{**_to(server), **more}).items():
             monkeypatch.setenv(name, value)
-        async with connected_here(Opener(MODEL, overrides=settings), capabilities) as connection:
+        async with connected_here(Opener(model, overrides=settings), capabilities) as connection:
             yield connection
 
     return start

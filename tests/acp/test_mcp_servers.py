@@ -14,12 +14,12 @@ from tests.support.servers import Call, OpenAIServer, Reply
 
 
 async def test_a_client_s_server_brings_tools_and_one_that_cannot_be_used_is_named(
-    start_process: Start, server: OpenAIServer, folder: Path
+    start: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply(calls=(Call("mcp__test__plain", '{"a": 1}'),)), Reply("done"), Reply("alone"))
     given = McpServerStdio(name="test", command=sys.executable, args=[HOSTILE, "good"], env=[])
     old = SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/sse", headers=[])
-    async with start_process() as client:
+    async with start() as client:
         assert client.initialized is not None
         capabilities = client.initialized.agent_capabilities
         assert capabilities is not None

@@ -10,16 +10,16 @@ from acp.helpers import text_block
 from acp.schema import AuthCapabilities, ClientCapabilities
 
 from tests.acp.conftest import Start
-from tests.support.acp_client import connected
 from tests.support.program import Program, program
 
 __all__ = ["program"]
 
+_NO_KEY = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
 _TERMINAL = ClientCapabilities(auth=AuthCapabilities(terminal=True))
 
 
-async def test_without_a_key_a_new_session_wants_one_and_says_how(tmp_path: Path) -> None:
-    async with connected(tmp_path) as client:
+async def test_without_a_key_a_new_session_wants_one_and_says_how(start: Start, tmp_path: Path) -> None:
+    async with start(model="", **_NO_KEY) as client:
         with pytest.raises(RequestError) as error:
             await client.new(tmp_path)
         assert error.value.code == -32000
@@ -28,8 +28,8 @@ async def test_without_a_key_a_new_session_wants_one_and_says_how(tmp_path: Path
         assert not (await client.agent.list_sessions()).sessions
 
 
-async def test_a_model_without_its_key_says_which(tmp_path: Path) -> None:
-    async with connected(tmp_path, "--model", "anthropic/claude-sonnet-4-5") as client:
+async def test_a_model_without_its_key_says_which(start: Start, tmp_path: Path) -> None:
+    async with start(model="anthropic/claude-sonnet-4-5", **_NO_KEY) as client:
         with pytest.raises(RequestError) as error:
             await client.new(tmp_path)
         assert error.value.code == -32000
@@ -42,7 +42,7 @@ async def test_a_session_of_a_model_without_a_key_can_be_read_and_not_gone_on_wi
     async with start() as client:
         session = await client.new(folder)
         await client.agent.prompt(session_id=session, prompt=[text_block("said before")])
-    async with start(OPENAI_API_KEY="", OPENAI_BASE_URL="") as client:
+    async with start(**_NO_KEY) as client:
         with pytest.raises(RequestError, match="OPENAI_API_KEY"):
             await client.new(folder)
         # the address of the session is the server's, which may need no key: nobody asks for one there
@@ -50,8 +50,8 @@ async def test_a_session_of_a_model_without_a_key_can_be_read_and_not_gone_on_wi
         assert client.editor.text(kind="user_message_chunk") == "said before"
 
 
-async def test_the_ways_to_a_key_are_variables_and_a_terminal_for_who_has_one(tmp_path: Path) -> None:
-    async with connected(tmp_path, OPENAI_API_KEY="sk-1") as client:
+async def test_the_ways_to_a_key_are_variables_and_a_terminal_for_who_has_one(start: Start) -> None:
+    async with start(OPENAI_API_KEY="sk-1") as client:
         assert client.initialized is not None
         methods = {one.id: one for one in client.initialized.auth_methods or []}
         assert "login" not in methods
@@ -62,7 +62,7 @@ async def test_the_ways_to_a_key_are_variables_and_a_terminal_for_who_has_one(tm
         assert error.value.code == -32000
         with pytest.raises(RequestError, match="no method"):
             await client.agent.authenticate(method_id="what")
-    async with connected(tmp_path, capabilities=_TERMINAL) as client:
+    async with start(capabilities=_TERMINAL) as client:
         assert client.initialized is not None
         first = (client.initialized.auth_methods or [])[0]
         assert (first.id, first.type, first.args) == ("login", "terminal", ["--login"])

@@ -53,7 +53,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return (
         st.lists(inner, max_size=8)
         | st.dictionaries(st.text(max_size=12), inner, max_size=6)
-        | st.tuples(inner, st.integers(1, 80)).map(lambda pair: [pair[0]] * pair[1])
+        | st.tuples(inner, st.integers(1, 30)).map(lambda pair: [pair[0]] * pair[1])
     )
 
 
@@ -63,7 +63,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
     | st.integers()
     | st.floats(allow_nan=False)
     | st.text(max_size=40)
-    | st.integers(1, 300).map(lambda size: "a line of text\n" * size),
+    | st.integers(1, 80).map(lambda size: "a line of text\n" * size),
     _containers,
     max_leaves=20,
 )
