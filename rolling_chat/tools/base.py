@@ -1,4 +1,4 @@
-"""What a tool is: a name, a schema for the model, and something to run."""
+"""The protocol of tools, and helpers to read their arguments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rolling_chat.tools.memory import Memory
 from rolling_chat.tools.note_pad import NotePad
 from rolling_chat.web_addresses import WebAddress
 
-if TYPE_CHECKING:  # with asyncio and what runs commands
+if TYPE_CHECKING:  # it imports asyncio and everything that runs commands
     from rolling_chat.tools.sandbox.sandbox import Sandbox
 
 
 class ToolError(Exception):
-    """A tool call that failed; `str()` is one line that tells the model how to do it right."""
+    """A tool call that failed; its text is one line that tells the model what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ToolResult:
     """The result of a tool call: the whole text, how it ended, and the files that it read or wrote.
 
     `shown` is what the screen shows instead of the text, such as a diff; the model never reads it. `pictures`
-    are the addresses that contain pictures, which go to the model with the text.
+    are data addresses, which are sent to the model with the text.
     """
 
     text: str
@@ -38,9 +38,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class TaskOrder:
-    """A task for a second agent: what it is to do, and with which tools and model.
+    """A task for a second agent: its prompt, tools and model.
 
-    `tools` None: those that only read; `model` empty: the one that gives the task.
+    If `tools` is None, it has those that only read; an empty `model` is that of the calling agent.
     """
 
     prompt: str
@@ -53,16 +53,15 @@ RunTask: TypeAlias = Callable[[TaskOrder], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The surroundings of a tool call: its folder, the environment, the conversation it may read back.
+    """The context of a tool call: its folder, environment, conversation and so on.
 
-    `is_attached` says of a path outside the folder that the user gave that very file to the model.
-    `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
-    empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
-    command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
-    `sandbox` confines commands, None for none. `session` is the id of the session that calls. `run_task` has
-    a second agent do a task, None where nobody can. `skills` are those that the call may use. `unsaved` are
-    texts of files, by resolved path, as an editor has them with changes that are not saved. `notes` are
-    those of the conversation, None where none can be kept.
+    `is_attached` returns whether the user attached the file at a path outside the folder. `last_seen` returns
+    the hash of a file (absolute path) from when this branch last read or wrote all of it: empty if it was too
+    large, GONE if the branch deleted it, None if it never did. `on_output` is called with a command's output
+    as it arrives. `opens` returns whether a rule of the user's names an address by scheme, host and port.
+    `sandbox` confines commands. `session` is the id of the calling session. `run_task` has a second agent do
+    a task. `skills` are those that the call may use. `unsaved` has the texts of files with unsaved changes in
+    an editor, by resolved path. `notes` are those of the conversation.
     """
 
     folder: Path
@@ -80,15 +79,16 @@ class ToolContext:
     notes: NotePad | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
-        """Return whether this branch has read or written all of a file as it is now."""
+        """Return whether this branch has read or written all of a file in its current state."""
         return self.last_seen is not None and self.last_seen(str(path)) == sha256
 
 
 class Tool(Protocol):
     """A tool that the model may call.
 
-    `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things, or reaches out of
-    the folder: the agent asks the user before it runs. One that `only_reads` may run beside others.
+    `schema` is in OpenAI's format. A tool with `needs_permission` changes things or accesses something
+    outside the folder: the agent asks the user before it runs. Calls of tools that only read may run in
+    parallel.
     """
 
     @property
@@ -98,7 +98,7 @@ class Tool(Protocol):
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         ...
 
     @property
@@ -108,7 +108,7 @@ class Tool(Protocol):
 
     @property
     def only_reads(self) -> bool:
-        """Whether the tool changes nothing, so that several of its calls may run at once."""
+        """Whether the tool changes nothing, so that its calls may run in parallel."""
         ...
 
     def describe(self, arguments: JsonObject) -> str:
@@ -125,7 +125,7 @@ def function_schema(
 ) -> dict[str, Json]:
     """Build a tool schema in OpenAI's format; `properties` are JSON Schema.
 
-    Every request pays for every word of it: say what the model cannot guess.
+    Every request pays for every word of it, so describe only what the model cannot guess.
     """
     parameters = {"type": "object", "properties": dict(properties)}
     if required:
@@ -149,8 +149,10 @@ def read_text(arguments: JsonObject, name: str, default: str | None = None) -> s
     return value
 
 
-def read_count(arguments: JsonObject, name: str, *, default: int | None = None, least: int = 1) -> int | None:
-    """Read the whole number `name`, at least `least`; models also write it as "12" or 12.0."""
+def read_count(
+    arguments: JsonObject, name: str, *, default: int | None = None, minimum: int = 1
+) -> int | None:
+    """Return the whole number `name`, at least `minimum`; models also write it as "12" or 12.0."""
     value = arguments.get(name)
     if value is None or value == "":
         return default
@@ -158,13 +160,13 @@ def read_count(arguments: JsonObject, name: str, *, default: int | None = None, 
         number = int(value) if isinstance(value, str) else _whole(value)
     except ValueError:
         raise ToolError(f"The argument {name!r} must be a whole number, not {_short(value)}.") from None
-    if number < least:
-        raise ToolError(f"The argument {name!r} must be {least} or more, not {number}.")
+    if number < minimum:
+        raise ToolError(f"The argument {name!r} must be {minimum} or more, not {number}.")
     return number
 
 
 def read_flag(arguments: JsonObject, name: str) -> bool:
-    """Return the yes-or-no argument `name`, no by default; models also write it as "true"."""
+    """Return the boolean argument `name`, False by default; models also write it as "true"."""
     value = arguments.get(name)
     match value:
         case None | "":

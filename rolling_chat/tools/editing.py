@@ -1,4 +1,4 @@
-"""Tools that change files: each prepares its change, so that it can be shown, and then makes exactly that."""
+"""The protocol of tools that change files: they prepare a change, show it, and then make exactly that."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from rolling_chat.tools.sandbox.sandbox import NEWCOMERS
 
 @dataclass(frozen=True)
 class PreparedEdit:
-    """A change of files that was not made yet; `told` is what the model reads once it is made.
+    """A change of files that has not been made yet; `line` is the result for the model.
 
-    `is_known`: the model knows all of what the files hold then.
+    `is_known`: the model then knows the whole contents of the files.
     """
 
     changes: tuple[FileChange, ...]
-    told: str
+    line: str
     folder: Path
     is_known: bool = True
 
     @cached_property
     def diff(self) -> str:
-        """The whole change as a unified diff: what the question shows is exactly what is made.
+        """The whole change as a unified diff, which the permission question shows.
 
-        Raises ToolError for a diff that is too long to be shown.
+        Raises ToolError if the diff is too long to be shown.
         """
         return diff_of(self.changes, self.folder)
 
@@ -42,9 +42,10 @@ class PreparedEdit:
         return tuple(change.path.relative_to(self.folder).as_posix() for change in self.changes)
 
     def exact_only(self, own: Iterable[Path]) -> tuple[str, ...]:
-        """Return those of `paths` that no rule with a star may allow: what lies in one of `own`.
+        """Return those of `paths` that no rule with a star may allow, because they are in one of `own`.
 
-        The same holds for what is protected by where the working folder is: that may lie in `.git` itself.
+        The same applies to paths that are protected only by the location of the working folder, which may be
+        inside `.git`.
         """
         folders = [path.as_posix() for path in own]
         whole = [change.path.as_posix() for change in self.changes]
@@ -56,12 +57,12 @@ class PreparedEdit:
         )
 
     def make(self, context: ToolContext) -> ToolResult:
-        """Make the change. Raises ToolError where nothing could be changed."""
+        """Make the change. Raises ToolError if nothing could be changed."""
         for change in self.changes:
             NEWCOMERS.spare(change.path)
         files = tuple(map(self._as_known, apply_changes(self.changes, context)))
-        told = ": ".join(filter(None, (self.told, count_of(self.changes))))
-        return ToolResult(told, files=files, shown=self.diff)
+        text = ": ".join(filter(None, (self.line, count_of(self.changes))))
+        return ToolResult(text, files=files, shown=self.diff)
 
     def _as_known(self, touch: FileTouch) -> FileTouch:
         is_known = self.is_known or touch.sha256 == GONE
@@ -73,5 +74,5 @@ class EditingTool(Tool, Protocol):
     """A tool that changes files."""
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that a call would make; reads files. Raises ToolError."""
+        """Return the change that a call would make, reading files. Raises ToolError."""
         ...

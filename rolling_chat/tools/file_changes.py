@@ -1,8 +1,8 @@
-"""Changes to files: prepared first, so that they can be shown, and then made exactly so or not at all.
+"""Apply prepared changes to files, exactly as shown or not at all.
 
-A change names a path below the working folder, what is there and what is to be there. It is made only
-if what is there is still the same: by a temporary file in the same folder, synced, and renamed. Every folder
-on the way is opened without following a symlink, so that a link put in the way leads nowhere.
+A change has a path below the working folder and the contents before and after. It is only made if the
+contents are still the same, with a temporary file in the same folder that is synced and renamed. Every folder
+on the path is opened without following symlinks, so that replacing one with a link has no effect.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from rolling_chat.tools.confine import resolve_parent
 from rolling_chat.tools.leftover_files import temporary_name
 
 MAX_EDITED_BYTES = 20_000_000
-"""A larger file is not edited: its diff could not be shown."""
+"""The size above which a file is not edited, because its diff could not be shown."""
 
-_NEW_FILE_MODE = 0o666  # less what the user's umask takes away
+_NEW_FILE_MODE = 0o666  # before the user's umask
 _HAS_DIR_FD = os.open in os.supports_dir_fd  # not on Windows, where whole paths are used
 _HAS_EFFECTIVE_IDS = os.access in os.supports_effective_ids
-_RIGHTS = 0o777  # what was written anew runs as another user no longer, as after any write on Unix
+_RIGHTS = 0o777  # a written file loses its setuid and setgid bits, as after any write on Unix
 _FOLDER = (
     os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
-# O_BINARY: otherwise Windows writes other line ends than it is given
+# O_BINARY: otherwise Windows converts line ends
 _FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FILE
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
@@ -40,9 +40,9 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """What is at a path: a regular file's bytes and mode, or a symlink's target.
+    """The contents of a path: a regular file's bytes and mode, or a symlink's target.
 
-    A `mode` of None is that of a new file under the user's umask.
+    A `mode` of None is that of a new file with the user's umask.
     """
 
     data: bytes
@@ -51,18 +51,18 @@ class FileVersion:
 
     @property
     def sha256(self) -> str:
-        """The hash of the bytes, in hexadecimal."""
+        """The SHA-256 hash of the bytes, in hexadecimal."""
         return hashlib.sha256(self.data).hexdigest()
 
     def rewritten(self, data: bytes) -> FileVersion:
-        """Return the version that a write of `data` makes of this one."""
+        """Return this version after a write of `data`."""
         mode = None if self.mode is None else self.mode & _RIGHTS
         return FileVersion(data, mode, self.is_link)
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One path (absolute, its folder resolved) before and after; None where there is nothing."""
+    """One path (absolute, with a resolved folder) before and after; None if nothing exists there."""
 
     path: Path
     before: FileVersion | None
@@ -70,14 +70,14 @@ class FileChange:
 
 
 class ChangedMeanwhileError(ToolError):
-    """A change that was not made because the file is no longer as it was when the change was prepared."""
+    """A change that was not made because the file has changed since the change was prepared."""
 
 
 def locate(path: str, context: ToolContext) -> Path:
     """Return the absolute path that `path` names below the working folder; the file need not exist.
 
-    The folders above it are resolved, the last part is not: a symlink is itself. Raises ToolError for a
-    path outside, and for a name that nobody could read on the screen.
+    Its folder is resolved, but not its last part, which may be a symlink. Raises ToolError for a path outside
+    the folder, and for a name with control characters.
     """
     found = resolve_parent(path, context)
     if not str(found.relative_to(context.folder.resolve())).isprintable():
@@ -86,10 +86,10 @@ def locate(path: str, context: ToolContext) -> Path:
 
 
 def read_version(path: Path, context: ToolContext, *, writable: bool = False) -> FileVersion | None:
-    """Return what is at a path from `locate`; None for nothing.
+    """Return the version at a path from `locate`; None if nothing exists there.
 
-    Raises ToolError for what is neither a regular file nor a symlink, cannot be read, or is too large; for
-    one that is write-protected if it should be `writable`.
+    Raises ToolError if it is neither a regular file nor a symlink, cannot be read or is too large, or if it
+    must be `writable` and is write-protected.
     """
     root = context.folder.resolve()
     if path == root:
@@ -107,10 +107,10 @@ def read_version(path: Path, context: ToolContext, *, writable: bool = False) ->
 
 
 def apply_changes(changes: Sequence[FileChange], context: ToolContext) -> tuple[FileTouch, ...]:
-    """Make the changes, all or none, and return the files that were written.
+    """Make all changes or none, and return the files that were written.
 
-    Raises ChangedMeanwhileError if a file is no longer as it was, and ToolError if one cannot be written;
-    the changes made until then are taken back.
+    Raises ChangedMeanwhileError if a file has changed, and ToolError if one cannot be written; the changes
+    made before that are undone.
     """
     made: list[FileChange] = []
     root = context.folder.resolve()
@@ -138,7 +138,7 @@ def apply_changes(changes: Sequence[FileChange], context: ToolContext) -> tuple[
 
 @dataclass(slots=True)
 class _Folders:
-    """The folders that changes made, to be removed if the changes are taken back."""
+    """The folders that changes have created, to be removed if the changes are undone."""
 
     made: list[Path] = field(default_factory=list)
 
@@ -159,12 +159,12 @@ class _Folders:
 
 
 def remove_folders(folders: Sequence[Path], context: ToolContext) -> None:
-    """Remove those folders that are empty, the innermost first, following no symlink."""
+    """Remove those folders that are empty, innermost first, without following symlinks."""
     _Folders(list(reversed(folders))).remove(context.folder.resolve())
 
 
 def _undoing(change: FileChange) -> FileChange:
-    """Return the change that takes one back; not every file system keeps the mode that a file was given."""
+    """Return the change that undoes one, ignoring the mode, which not every file system keeps."""
     made = None if change.after is None else replace(change.after, mode=None)
     return FileChange(change.path, made, change.before)
 
@@ -192,12 +192,12 @@ def _make(change: FileChange, root: Path, folders: _Folders) -> None:
             _require_unchanged(change, _read_if_any(change.path, folder))
             os.unlink(_entry(change.path, folder), dir_fd=folder)
         if folder is not None:
-            with contextlib.suppress(OSError):  # the change is made; some file systems cannot sync a folder
+            with contextlib.suppress(OSError):  # some file systems cannot sync a folder
                 os.fsync(folder)
 
 
 def _put(change: FileChange, version: FileVersion, folder: int | None) -> None:
-    """Put a version in the place of what is at a path: complete at once, or not at all."""
+    """Replace the contents of a path atomically."""
     path, before = change.path, change.before
     temporary = _entry(path.with_name(temporary_name()), folder)
     name = _entry(path, folder)
@@ -208,7 +208,7 @@ def _put(change: FileChange, version: FileVersion, folder: int | None) -> None:
             _write(temporary, version, folder, owner=None if before is None else _owner(name, folder))
         if before is None and not version.is_link and _link(temporary, name, folder):
             return
-        # as late as can be: somebody may have saved the file while the temporary one was written
+        # check as late as possible: somebody may have saved the file while the temporary one was written
         now = _read_if_any(path, folder)
         _require_unchanged(change, now)
         _require_writable(path, now, folder)
@@ -223,7 +223,7 @@ def _put(change: FileChange, version: FileVersion, folder: int | None) -> None:
 
 
 def _link(temporary: str, name: str, folder: int | None) -> bool:
-    """Give a file its name if that is free, else raise FileExistsError; False where links cannot be made."""
+    """Link a file to its name; return False if links are not supported. Raises FileExistsError."""
     try:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
@@ -234,7 +234,7 @@ def _link(temporary: str, name: str, folder: int | None) -> bool:
 
 
 def _require_writable(path: Path, found: FileVersion | None, folder: int | None) -> None:
-    """Refuse what is write-protected: the rights to its folder would be enough to replace it."""
+    """Raise ToolError if a file is write-protected; write access to its folder would suffice to replace it."""
     if found is None or found.is_link:
         return
     if not os.access(_entry(path, folder), os.W_OK, dir_fd=folder, effective_ids=_HAS_EFFECTIVE_IDS):
@@ -266,7 +266,7 @@ def _write(temporary: str, version: FileVersion, folder: int | None, owner: tupl
 
 
 def _owner(name: str, folder: int | None) -> tuple[int, int] | None:
-    """Return the user and the group that a file belongs to; None for one that is not there."""
+    """Return the user and group ids of a file; None if it does not exist."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -288,7 +288,7 @@ def _read(path: Path, folder: int | None) -> FileVersion:
         return FileVersion(os.fsencode(os.readlink(name, dir_fd=folder)), 0o777, is_link=True)
     if stat.S_ISDIR(found.st_mode):
         raise ToolError(f"{_name(path)} is a folder.")
-    if not stat.S_ISREG(found.st_mode):  # to open a device may do something
+    if not stat.S_ISREG(found.st_mode):  # opening a device may have effects
         raise ToolError(f"{_name(path)} is not a regular file.")
     descriptor = os.open(name, _READ, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
@@ -305,9 +305,9 @@ def _read(path: Path, folder: int | None) -> FileVersion:
 
 @contextmanager
 def _open_folder(folder: Path, root: Path) -> Iterator[int | None]:
-    """Open a folder below `root` one part at a time, following no symlink. Raises OSError.
+    """Open a folder below `root` part by part, without following symlinks. Raises OSError.
 
-    Yields None where folders cannot be opened: then `_entry` gives whole paths.
+    Yield None if folders cannot be opened; then `_entry` returns whole paths.
     """
     if not _HAS_DIR_FD:
         yield None
@@ -324,7 +324,7 @@ def _open_folder(folder: Path, root: Path) -> Iterator[int | None]:
 
 
 def _entry(path: Path, folder: int | None) -> str:
-    """Return how a path is named to the system: within its open folder, or whole."""
+    """Return a path for system calls: relative to its open folder, or whole."""
     return str(path) if folder is None else path.name
 
 

@@ -1,7 +1,7 @@
-"""The temporary files of writes: what they are called, and those that a killed process left behind.
+"""Name the temporary files of writes, and remove those that killed processes left behind.
 
-A name says which machine and which process made it, so that a file that is still being written is never taken
-for one that was left.
+A name contains the machine and the process that made the file, so that a file still being written is never
+removed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from rolling_chat.process_identity import machine_mark, may_run
 
 _NAME = re.compile(r"\.rolling-chat-(?P<machine>[0-9a-f]{8})-(?P<pid>[1-9]\d{0,9})-[0-9a-f]{16}")
 _USER: int = getattr(os, "geteuid", int)()
-_DAY = 86_400.0  # seconds; by then no other machine, nor this one before its restart, still writes a file
+_DAY = 86_400.0  # seconds after which a file made on another machine, or before a restart, is abandoned
 
 
 def temporary_name() -> str:
-    """Return a new name for a file that is written before it is renamed."""
+    """Return a new name for a file that is written and then renamed."""
     return f".rolling-chat-{machine_mark()}-{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def remove_leftovers(folders: Iterable[Path], root: Path) -> int:
-    """Remove what killed writes left in folders below a resolved root; return how many files.
+    """Remove the files of killed writes in folders below a resolved root; return their number.
 
-    Only files by our own names and of our own user, whose process has ended. No symlink is followed.
+    Only files with our own names and of our own user are removed, if their process has ended. No symlink is
+    followed.
     """
     return sum(_clean(folder, root) for folder in folders) if CAN_WALK else 0
 
@@ -39,7 +40,7 @@ def remove_leftovers(folders: Iterable[Path], root: Path) -> int:
 def _clean(folder: Path, root: Path) -> int:
     try:
         descriptor = walk_to(folder, root, FOLDER)
-    except (OSError, ValueError):  # it is gone, or a link by now
+    except (OSError, ValueError):  # it is gone, or has become a link
         return 0
     removed = 0
     try:

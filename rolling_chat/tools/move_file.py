@@ -47,8 +47,8 @@ class MoveFile:
         folder = context.folder.resolve()
         # first the new one: if that fails, nothing is lost
         changes = FileChange(target, None, moved.rewritten(moved.data)), FileChange(source, moved, None)
-        told = f"Moved {relative_name(source, context)} to {relative_name(target, context)}"
-        return PreparedEdit(changes, told, folder, context.knows(source, moved.sha256))
+        line = f"Moved {relative_name(source, context)} to {relative_name(target, context)}"
+        return PreparedEdit(changes, line, folder, context.knows(source, moved.sha256))
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Move the file."""

@@ -1,4 +1,4 @@
-"""recall: reads back what was said and done earlier in this session, also what left the prompt."""
+"""recall: reads back earlier messages and results of this session, including those not in the prompt."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from rolling_chat.tools.recall_hits import Hits
 from rolling_chat.tools.recall_mentions import newest_mentions
 
 _MODES = ("head", "tail", "lines", "grep")
-_MAX_FOUND = 8  # messages that a search names
-_MAX_RANKED = 3 * _MAX_FOUND  # of which some are shown beside another
-_MAX_RANGES = 200  # of one id that are read; a notice may name many
-_BEGINS = 70  # characters of a message in a listing
-_FRAMING = 24  # tokens left for what stands around the lines
-_MAX_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
+_MAX_FOUND = 8  # hits that a search shows
+_MAX_RANKED = 3 * _MAX_FOUND  # hits to rank, of which some are shown as neighbors of others
+_MAX_RANGES = 200  # ranges in one id; a notice may name many
+_MAX_LISTED = 70  # characters of a message in a listing
+_FRAMING = 24  # tokens reserved for text around the lines
+_MAX_CHARACTERS_PER_TOKEN = 24  # only white space has more, so longer texts need not be counted
 
 _DESCRIPTION = (
     "Read back earlier parts of this conversation, also what left your context: give the `id` of a "
     "[recall: r17] line (r3-r9 lists several), or words to `search` for. `start` and `end` go with the mode "
     "lines, `pattern`, a regular expression, with grep."
 )
-# what a shortened result says of the lines that it lacks: [recall: r17 lines 200-400, 900-950]
+# the reference of a shortened result to its missing lines: [recall: r17 lines 200-400, 900-950]
 _NAMED_LINES = re.compile(
     r"\[?\s*(?:recall:)?\s*(r?\d{1,9})\s+lines?\s+(\d{1,9})(?:\s*-\s*(\d{1,9}))?.*", re.IGNORECASE | re.DOTALL
 )
@@ -49,7 +49,7 @@ class Recall:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         text, number = {"type": "string"}, {"type": "integer"}
         return function_schema(
             self.name,
@@ -65,12 +65,12 @@ class Recall:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return what is read or looked for."""
-        said = (str(arguments.get(key) or "") for key in ("id", "mode", "pattern", "search"))
-        return " ".join(filter(None, (self.name, *said)))
+        """Return what the call reads or searches for."""
+        words = (str(arguments.get(key) or "") for key in ("id", "mode", "pattern", "search"))
+        return " ".join(filter(None, (self.name, *words)))
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Read a part of one message, list several, or search; within the cap."""
+        """Read a part of one message, list several, or search, within the limit on results."""
         memory = context.memory
         if memory is None:
             raise ToolError("There is no conversation to read back here.")
@@ -87,7 +87,7 @@ class Recall:
 
 
 def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: JsonObject) -> str:
-    """Answer what takes no process: a search, a listing, or some lines."""
+    """Return the result of a call that needs no process: a search, a listing, or some lines."""
     if words:
         return reader.search(words, ranges)
     if len(ranges) > 1 or len(ranges[0]) > 1:
@@ -100,18 +100,18 @@ def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: Jso
 
 
 def _with_named_lines(arguments: JsonObject) -> JsonObject:
-    """Take the lines out of an id that names some, unless the call says which ones."""
+    """Move the lines that an id names to `start` and `end`, unless the call has these."""
     match = _NAMED_LINES.fullmatch(str(arguments.get("id") or "").strip())
     if match is None:
         return arguments
-    said = {key: value for key, value in arguments.items() if value is not None}
-    return {"start": int(match[2]), "end": int(match[3] or match[2]), **said, "id": match[1]}
+    given = {key: value for key, value in arguments.items() if value is not None}
+    return {"start": int(match[2]), "end": int(match[3] or match[2]), **given, "id": match[1]}
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:
-    """Parse the message indexes that an id names: `r17`, `17`, `r3-r9`, or several with commas.
+    """Parse the message indices that an id names: `r17`, `17`, `r3-r9`, or several with commas.
 
-    Raises ToolError, saying which ids there are (`known`), where it names anything else.
+    Raises ToolError, which lists the valid ids (`known`), if it names anything else.
     """
     parts = [part for part in str(given).split(",", _MAX_RANGES) if part.strip()][:_MAX_RANGES]
     ranges = []
@@ -128,7 +128,7 @@ def read_ranges(given: object, length: int, known: str) -> list[range]:
 
 
 def _mode(arguments: JsonObject) -> str:
-    """Return the mode that was asked for, or that the other arguments speak of."""
+    """Return the requested mode, or the one that the other arguments imply."""
     mode = read_text(arguments, "mode", default="").strip().lower()
     if mode and mode not in _MODES:
         raise ToolError(f"There is no mode {one_line(mode, 40)!r}. The modes are: {', '.join(_MODES)}.")
@@ -137,7 +137,7 @@ def _mode(arguments: JsonObject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Writes answers that fit the cap, each with the line that says how to go on."""
+    """Makes answers that fit the limit on results, each with a line that says how to continue."""
 
     memory: Memory
     branch: Sequence[Message]
@@ -147,7 +147,7 @@ class _Reader:
         return f"r1 to r{len(self.branch)}" if self.branch else "nothing yet"
 
     def lines(self, index: int, first: int, last: int | None) -> str:
-        """Lines `first` to `last`, as many as fit from the beginning."""
+        """Return lines `first` to `last`, as many as fit from the beginning."""
         head, lines = self._open(index)
         total = len(lines)
         if first > total:
@@ -172,7 +172,7 @@ class _Reader:
         return _joined(head, kept, before=note if first > 1 else "")
 
     async def grep(self, index: int, pattern: str) -> str:
-        """Return the lines that match, numbered, each between its neighbors."""
+        """Return the matching lines, numbered, with their neighbors."""
         head, lines = self._open(index)
         numbers, note = await matching_lines(lines, pattern)
         if not numbers:
@@ -188,7 +188,7 @@ class _Reader:
         return _joined(head, kept, before=count, after=more)
 
     def listing(self, indexes: Sequence[int]) -> str:
-        """Return one line a message, as many as fit."""
+        """Return one line per message, as many as fit."""
         lines: list[str] = []
         room = self._room("")
         for index in indexes:
@@ -201,7 +201,7 @@ class _Reader:
         return "\n".join(lines)
 
     def search(self, words: str, within: Sequence[range] = ()) -> str:
-        """Return the messages that hold the words, best first, each with the lines that hold most."""
+        """Return the messages that contain the words, best first, each with its best lines."""
         everything = range(1, len(self.branch) + 1)
         where = set(itertools.chain.from_iterable(within)) if within else everything
         hidden = self._hidden()
@@ -218,7 +218,7 @@ class _Reader:
         return "\n".join((*kept, note))
 
     def _hidden(self) -> frozenset[int]:
-        """Return what the user excluded, and the request that is being answered."""
+        """Return the indices of excluded messages and of the request that is being answered."""
         backwards = range(len(self.branch), 0, -1)
         request = next((at for at in backwards if self.branch[at - 1].role == "user"), 0)
         if not (excluded := self.memory.excluded):
@@ -229,12 +229,12 @@ class _Reader:
         message = self.branch[index - 1]
         if message.id in self.memory.excluded:
             return f"r{index} {speaker_of(message)}: [excluded by the user]"
-        begins = one_line(" ".join(piece_lines(message)[:4]), _BEGINS) or "[nothing]"
+        begins = one_line(" ".join(piece_lines(message)[:4]), _MAX_LISTED) or "[nothing]"
         tokens = self.memory.estimator.count_message(message)
         return f"r{index} {speaker_of(message)}, ~{tokens:,} tokens: {begins}"
 
     def _open(self, index: int) -> tuple[str, list[str]]:
-        """Return the line that names the message, and its lines. Raises ToolError where it is excluded."""
+        """Return a heading for the message, and its lines. Raises ToolError if it is excluded."""
         message = self.branch[index - 1]
         if message.id in self.memory.excluded:
             raise ToolError(f"r{index} was excluded by the user and cannot be read back.")
@@ -245,19 +245,19 @@ class _Reader:
         return self.memory.cap - self.memory.estimator.count_text(head) - 2 * _FRAMING
 
     def _fitting(self, lines: Sequence[str], room: int) -> list[str]:
-        """Return as many of `lines` as fit `room` tokens; a part of the first if it alone is too long."""
-        characters, most = 0, 0
-        for most, line in enumerate(lines, start=1):  # noqa: B007  # how many is what is asked
+        """Return as many of `lines` as fit `room` tokens, or a part of the first if it alone is too long."""
+        characters, high = 0, 0
+        for high, line in enumerate(lines, start=1):  # noqa: B007  # used after the loop
             characters += len(line) + 1
             if characters > max(room, 1) * _MAX_CHARACTERS_PER_TOKEN:
                 break
         low = 0
-        while low < most:
-            middle = (low + most + 1) // 2
+        while low < high:
+            middle = (low + high + 1) // 2
             if self.memory.estimator.count_text("\n".join(lines[:middle])) <= room:
                 low = middle
             else:
-                most = middle - 1
+                high = middle - 1
         if low or not lines:
             return list(lines[:low])
         line = lines[0]
@@ -267,7 +267,7 @@ class _Reader:
 
 
 def _in_context(lines: Sequence[str], numbers: Sequence[int]) -> Iterator[str]:
-    """The lines of these numbers (from 1) with a `:`, their neighbors with a `-`, as grep writes them."""
+    """Yield the lines with these numbers (from 1) marked `:`, and their neighbors marked `-`, like grep."""
     matching = set(numbers)
     around = sorted({at for one in numbers for at in (one - 1, one, one + 1) if 1 <= at <= len(lines)})
     for at in around:

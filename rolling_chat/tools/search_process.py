@@ -1,17 +1,16 @@
-"""Searching files line by line, with the help of ripgrep where there is one.
+"""Search files line by line, with the help of ripgrep if it is installed.
 
-It runs as a process of its own (`python -I search_process.py PATTERN LONGEST RIPGREP FOLDER PART…`, FOLDER a
-descriptor of the working folder, empty where folders cannot be opened): a pattern that backtracks without
-end holds Python's lock, and only a process can be stopped. For the same reason it imports nothing of the
-program. Every folder is opened from the one above it and no link is followed, so that what is swapped for
-a link leads nowhere.
+It runs as a process of its own (`python -I search_process.py PATTERN LONGEST RIPGREP FOLDER PART…`; FOLDER is
+a descriptor of the working folder, or empty if folders cannot be opened): a pattern that backtracks endlessly
+holds Python's lock, and only a process can be stopped. It imports nothing of the program. Every folder is
+opened from its parent without following links, so that replacing one with a link has no effect.
 
 ripgrep only names the files that may match, by a text that every match contains. They are read and matched
 here, so that the matches are the same without it: its patterns, encodings and line ends differ from Python's.
 
-It prints `name NUL number:text` for every match, names relative to what the parts lead to and empty for a
-file, and exits as grep does: 0 found, 1 nothing found, 2 a pattern that cannot be used; and with 3, its last
-line saying why, when the search itself broke.
+It prints `name NUL number:text` for every match, with names relative to the target and empty for a file. It
+exits like grep: 0 if something was found, 1 if nothing was, 2 if the pattern cannot be used; and with 3 if
+the search itself failed, with the reason on its last line.
 """
 
 from __future__ import annotations
@@ -36,56 +35,56 @@ _FAULT = "fault: "
 _MAX_FAULT = 300  # characters
 CUT = " [… line cut]"
 
-HISTORY = (".git", ".hg", ".svn", ".jj")  # what version control keeps is not searched
+HISTORY = (".git", ".hg", ".svn", ".jj")  # folders of version control, which are not searched
 _IGNORE = ".gitignore"
 _SNIFF = 8_192
-MAX_FILE = 50_000_000  # bytes; larger files are data, and not searched
-_MAX_LINE = 1_000_000  # bytes of a line that are searched
-_MAX_RULES = 1_000_000  # bytes of a .gitignore that are read
-_MAX_OPEN = 100  # folders on the way down that are kept open
+MAX_FILE = 50_000_000  # bytes; larger files are data and not searched
+_MAX_LINE = 1_000_000  # bytes searched in a line
+_MAX_RULES = 1_000_000  # bytes read of a .gitignore
+_MAX_OPEN = 100  # open folders on the path to the current one
 _FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 
 _MARKS = (
-    (b"\xff\xfe\x00\x00", "utf-32"),  # before UTF-16, whose mark it begins with
+    (b"\xff\xfe\x00\x00", "utf-32"),  # before UTF-16, whose mark is a prefix of this one
     (b"\x00\x00\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
 
-# one character or escape, one class, a quantifier; of a group its parentheses
+# one character, escape, class, quantifier or parenthesis
 _TOKEN = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|.)"
     r"|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|\(\?#[^)]*\)|.",
     re.DOTALL,
 )
 _FLAGS_FIRST = re.compile(r"\(\?([aimsux]+)\)")
-_SPECIAL = ".^$*+?{}[]()|\\\ufffd"  # the last stands for bytes that are no text
+_SPECIAL = ".^$*+?{}[]()|\\\ufffd"  # the last one replaces undecodable bytes
 _ANYTHING = "(?:)"
 _MIN_TEXT = 2  # characters; a single one is in every file
 
-Where: TypeAlias = int | str  # an open folder, or its path where folders cannot be opened
-Rules: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"  # by the folder that they are in, as `a/b/`
-Names: TypeAlias = "Mapping[str, Names]"  # files below a folder by their names; a file has none below it
+Where: TypeAlias = int | str  # an open folder, or its path if folders cannot be opened
+Rules: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"  # by the folder that contains them, as `a/b/`
+Names: TypeAlias = "Mapping[str, Names]"  # nested names below a folder; a file has an empty mapping
 
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder on the way down; `where` is None while it is closed."""
+    """A folder on the path to the current one; `where` is None while it is closed."""
 
     where: Where | None
     name: str
-    path: str  # from the working folder, with a slash at its end
+    path: str  # from the working folder, with a final slash
     rules: Rules
-    rest: list[tuple[str, bool]]  # what is still to be looked at, last first: a name, and whether a folder
+    rest: list[tuple[str, bool]]  # remaining entries, last first: a name, and whether it is a folder
     wanted: Names | None
 
 
 class Tree:
-    """The files below a folder, in the order of their names; folders may be nested as deep as you like.
+    """The files below a folder, in the order of their names, at any depth.
 
-    With `wanted` only the files that it names.
+    With `wanted`, only the files that it names.
     """
 
     def __init__(self, root: Where, path: str, rules: Rules, wanted: Names | None = None) -> None:
@@ -144,14 +143,14 @@ class Tree:
             os.close(folder.where)
 
     def _close_old(self) -> None:
-        """Close the folder farthest up that is open, below the root, where too many are."""
+        """Close the outermost open folder below the root if too many are open."""
         at = len(self._stack) - _MAX_OPEN
         if at > 0 and isinstance(self._stack[at].where, int):
             os.close(self._stack[at].where)  # type: ignore[arg-type]
             self._stack[at].where = None
 
     def _reopened(self) -> Where:
-        """Reopen the folder on top, from the nearest one above it that is open."""
+        """Return the open current folder, reopening it from its nearest open ancestor."""
         first = len(self._stack) - 1
         while self._stack[first].where is None:
             first -= 1
@@ -169,7 +168,7 @@ class Tree:
 def open_below(where: Where, name: str) -> Where:
     """Open a subfolder without following a symbolic link."""
     if isinstance(where, str):
-        return os.path.join(where, name)  # noqa: PTH118  # bytes that are no text must survive
+        return os.path.join(where, name)  # noqa: PTH118  # undecodable bytes must be preserved
     return os.open(name, _FLAGS | getattr(os, "O_DIRECTORY", 0), dir_fd=where)
 
 
@@ -188,7 +187,7 @@ def read_rules(where: Where, path: str) -> Rules:
             lines = file.read(_MAX_RULES).decode(errors="replace").splitlines()
     except OSError:
         return ()
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where there is something to leave out
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only imported if there are rules
 
     rules = [spec for line in lines if (spec := _rule(line))]
     return ((path, GitIgnoreSpec.from_lines(rules)),)
@@ -200,37 +199,37 @@ def _rule(line: str) -> str:
     try:
         GitIgnoreSpec.from_lines([line])
     except ValueError:
-        return ""  # git passes over what it cannot read
+        return ""  # git ignores invalid rules too
     return line
 
 
 def _is_ignored(folder: _Folder, name: str, is_folder: bool) -> bool:
-    """Say whether a file is ignored; the rules nearest to it decide, and of these the last."""
+    """Return whether a file is ignored: the nearest rules decide, and the last of these."""
     path = f"{folder.path}{name}{'/' if is_folder else ''}"
     for base, spec in reversed(folder.rules):
         for rule in reversed(spec.patterns):
-            if rule.include is not None and _is_meant(rule, path[len(base) :]):
+            if rule.include is not None and _matches_itself(rule, path[len(base) :]):
                 return rule.include
     return False
 
 
-def _is_meant(rule: Pattern, path: str) -> bool:
-    """Say whether a rule names a file or folder itself, not only a folder that it is in.
+def _matches_itself(rule: Pattern, path: str) -> bool:
+    """Return whether a rule matches a file or folder itself, not only a folder that contains it.
 
-    `!src/` takes back that `src` is ignored, and nothing that other rules say of what is in it.
+    `!src/` means that `src` is not ignored, but does not affect what other rules say about its contents.
     """
     found = rule.match_file(path)
     if found is None:
         return False
     last = len(path) - 1
-    # the library's rules mark the slash behind the folder that they name; that of `*/` is any slash
+    # the library's rules mark the slash after the folder that they name; that of `*/` is any slash
     expression = found.match.re
     is_own = all(found.match.start(mark) in {-1, last} for mark in expression.groupindex)
     return is_own or expression.search(path, last) is not None
 
 
 def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named: bool) -> Iterator[str]:
-    """Yield `number:text` for every line that matches; a file that was `named` may be of any size."""
+    """Yield `number:text` for every matching line; a file that was `named` may have any size."""
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or (status.st_size > MAX_FILE and not named):
@@ -252,7 +251,7 @@ def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named
 
 
 def _recoded(data: bytes, encoding: str) -> list[bytes]:
-    """Return the lines of a text in UTF-8."""
+    """Return the lines of a text, encoded as UTF-8."""
     lines = data.decode(encoding, errors="replace").encode("utf-8", errors="replace").split(b"\n")
     return lines if lines[-1] else lines[:-1]
 
@@ -278,7 +277,7 @@ def _is_folder(target: Where) -> bool:
 
 
 def _find_target(folder: str, parts: Sequence[str]) -> tuple[Where, Rules]:
-    """Return what the parts lead to from the working folder, and the rules of the folders above it."""
+    """Return the target at the path `parts` from the working folder, and the rules of its parent folders."""
     where: Where = int(folder) if folder else "."
     rules: Rules = ()
     for at, part in enumerate(parts):
@@ -288,14 +287,14 @@ def _find_target(folder: str, parts: Sequence[str]) -> tuple[Where, Rules]:
 
 
 def _named_by_ripgrep(program: str, pattern: str, target: int) -> Names | None:
-    """Return the files below a folder that may match; None where ripgrep cannot tell.
+    """Return the files below a folder that may match; None if ripgrep fails.
 
-    It cannot where a path is too long for it, or where it is an older one that lacks an option.
+    It fails if a path is too long for it, or if it is an older version that lacks an option.
     """
-    if sys.platform == "win32":  # where no folder is a descriptor
+    if sys.platform == "win32":  # folders have no descriptors
         return None
     texts, ignores_case = required_texts(pattern)
-    # files in UTF-16 and UTF-32, by the mark that they begin with: ripgrep is not to decode any
+    # match files in UTF-16 and UTF-32 by their marks, because ripgrep must not decode any
     alternatives = [*map(_escaped, texts), r"^\xff\xfe", r"^\xfe\xff", r"^\x00\x00\xfe\xff"]
     case = "i" if ignores_case else ""
     wanted = (
@@ -313,7 +312,7 @@ def _named_by_ripgrep(program: str, pattern: str, target: int) -> Names | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            preexec_fn=partial(os.fchdir, target),  # there are no threads here
+            preexec_fn=partial(os.fchdir, target),  # safe, because this process has no threads
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
@@ -333,9 +332,9 @@ def _nested(paths: Sequence[bytes]) -> Names:
 
 
 def required_texts(pattern: str) -> tuple[list[str], bool]:
-    """Return texts of which every match of a pattern contains one, and whether case does not count.
+    """Return texts of which every match of a pattern contains at least one, and whether case is ignored.
 
-    None are returned where that cannot be told simply.
+    There are none if that cannot be determined easily.
     """
     flags = _FLAGS_FIRST.match(pattern)
     ignores_case = flags is not None and "i" in flags[1]
@@ -349,7 +348,7 @@ def required_texts(pattern: str) -> tuple[list[str], bool]:
 
 
 def _branches(pattern: str) -> Iterator[list[str]]:
-    """Split a pattern at its alternatives, each into single characters, groups, classes and quantifiers."""
+    """Yield the alternatives of a pattern, each split into characters, groups, classes and quantifiers."""
     branch: list[str] = []
     depth = 0
     for token in _TOKEN.findall(pattern):
@@ -365,11 +364,11 @@ def _branches(pattern: str) -> Iterator[list[str]]:
 
 
 def _literals(tokens: Sequence[str], ignores_case: bool) -> Iterator[str]:
-    """Yield the texts that must stand in a match of one alternative."""
+    """Yield the texts that every match of one alternative contains."""
     text = ""
     for token in tokens:
         char = token[1:] if token[0] == "\\" and not token[1:].isalnum() else token
-        if token[0] in "*?{":  # what is before it may be missing
+        if token[0] in "*?{":  # the character before it is optional
             yield text[:-1]
         elif token[0] != "+" and len(char) == 1 and _is_plain(token, char, ignores_case):
             text += char
@@ -383,7 +382,7 @@ def _literals(tokens: Sequence[str], ignores_case: bool) -> Iterator[str]:
 def _is_plain(token: str, char: str, ignores_case: bool) -> bool:
     if len(token) == 1 and char in _SPECIAL:
         return False
-    # other letters have relatives that only one of the engines knows: `i` and the dotless one, `k` and Kelvin
+    # the engines fold other letters differently: `i` and the dotless i, `k` and the Kelvin sign
     return not ignores_case or (char.isascii() and char not in "iIkKsS")
 
 
@@ -392,7 +391,7 @@ def _escaped(text: str) -> str:
 
 
 def fault_of(code: int, output: bytes) -> str:
-    """Return one line on why a search ended with the exit code `code`; empty if it succeeded."""
+    """Return one line that says why a search ended with the exit code `code`; empty if it succeeded."""
     if code in {FOUND, FAILED} or (code == NOTHING and not output.strip()):
         return ""
     lines = output.decode("utf-8", errors="replace").strip().splitlines() if code > 0 else []
@@ -401,9 +400,9 @@ def fault_of(code: int, output: bytes) -> str:
 
 
 def search(pattern: str, longest: int, ripgrep: str, folder: str, parts: Sequence[str]) -> Iterator[str]:
-    """Yield the matches below the working folder. Raises what `re` does for a pattern that is none."""
+    """Yield the matches below the working folder. Raises the errors of `re` for an invalid pattern."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", FutureWarning)  # a set that other engines take for another one
+        warnings.simplefilter("error", FutureWarning)  # for a set that other engines understand differently
         expression = re.compile(pattern)
     target, rules = _find_target(folder, parts)
     wanted = None
@@ -416,7 +415,7 @@ def search(pattern: str, longest: int, ripgrep: str, folder: str, parts: Sequenc
 
 
 def main(arguments: list[str]) -> int:
-    """Print the matches; the exit code is grep's."""
+    """Print the matches; return the exit code."""
     pattern, longest, ripgrep, folder, *parts = arguments
     out = sys.stdout.buffer
     code = NOTHING
@@ -428,7 +427,7 @@ def main(arguments: list[str]) -> int:
         out.write(f"{COMPLAINT}{error}\n".encode())
         code = FAILED
     except OSError:
-        code = NOTHING  # it is gone, or a link is in its place
+        code = NOTHING  # the target is gone, or was replaced with a link
     except Exception as error:
         out.write(f"\n{_FAULT}{type(error).__name__}: {error}\n".encode(errors="replace"))
         code = BROKEN

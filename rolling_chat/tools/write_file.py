@@ -48,14 +48,14 @@ class WriteFile:
         name = relative_name(path, context)
         if before is None:
             after = FileVersion(new_file_text().rewritten(content))
-            told = f"Wrote the new file {name}"
+            line = f"Wrote the new file {name}"
         else:
             _require_read(str(path), name, before, context)
             after = before.rewritten(read_file_text(before.data, name).rewritten(content))
-            told = f"Wrote {name}"
+            line = f"Wrote {name}"
         if before is not None and after.data == before.data:
             raise ToolError(f"Nothing would change: {name} has this content already.")
-        return PreparedEdit((FileChange(path, before, after),), told, context.folder.resolve())
+        return PreparedEdit((FileChange(path, before, after),), line, context.folder.resolve())
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Write the file."""

@@ -1,1 +1,1 @@
-"""MCP servers: programs and addresses that bring tools, prompts and resources."""
+"""MCP servers: programs and addresses that offer tools, prompts and resources."""

@@ -1,4 +1,4 @@
-"""Connections to MCP servers by the official SDK. Import it by `peer.load_client` only: it takes a second."""
+"""Connections to MCP servers with the official SDK. Importing it takes a second: use `peer.load_client`."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ log = logging.getLogger("rolling_chat.tools.mcp")
 _LIST_SECONDS = 30.0
 _MAX_PAGES = 100
 _MAX_LISTED = 1_000
-_MAX_WHY = 300  # characters of what a server says is wrong
+_MAX_WHY = 300  # characters of a server's error
 _LISTS_CHANGED = (
     mcp_types.ToolListChangedNotification,
     mcp_types.PromptListChangedNotification,
     mcp_types.ResourceListChangedNotification,
 )
-_hidden: set[str] = set()  # secrets of all servers, which are kept out of what the SDK logs
+_hidden: set[str] = set()  # secrets of all servers, which are removed from the SDK's logs
 
 
 @asynccontextmanager
 async def connect(
     config: McpServerConfig, around: Surroundings, hooks: Hooks, login: ShowAddress | None = None
 ) -> AsyncIterator[_Peer]:
-    """Connect to a server whose configuration is `expanded`; with `login` the user may log in to it.
+    """Connect to a server whose configuration is `expanded`; with `login`, the user may log in to it.
 
-    Raises ServerError where it cannot be reached, also when the context is left.
+    Raises ServerError if it cannot be reached, or when the block ends.
     """
     seen = HttpSeen()
     secrets = secrets_in({**config.env, **config.headers})
@@ -83,7 +83,7 @@ async def connect(
                 cache=None,
             )
             await stack.enter_async_context(client)
-            _take_results_unchecked(client)
+            _skip_result_validation(client)
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 listening = asyncio.create_task(_listen(client))
                 stack.push_async_callback(_cancel, listening)
@@ -118,25 +118,27 @@ def _handler(hooks: Hooks) -> Any:
     return take
 
 
-def _take_results_unchecked(client: Client) -> None:
-    """Have results taken as they are: a server's schema of them may take for ever to check, or be wrong."""
+def _skip_result_validation(client: Client) -> None:
+    """Accept results unchecked, because a server's schema for them may be wrong or take forever to check."""
 
-    async def take(name: str, result: object) -> None:
+    async def accept(name: str, result: object) -> None:
         pass
 
     session: Any = client.session
-    session.validate_tool_result = take
+    session.validate_tool_result = accept
 
 
 async def _listen(client: Client) -> None:
-    """Ask a server of the newer protocol to tell of changes, which come to the handler as older ones' do."""
+    """Subscribe to changes with the newer protocol; they reach the handler like those of older servers."""
     capabilities = client.server_capabilities
     tools, prompts, resources = capabilities.tools, capabilities.prompts, capabilities.resources
-    told = [bool(one and one.list_changed) for one in (tools, prompts, resources)]
-    if not any(told):
+    reported = [bool(one and one.list_changed) for one in (tools, prompts, resources)]
+    if not any(reported):
         return
     subscribed = client.listen(
-        tools_list_changed=told[0], prompts_list_changed=told[1], resources_list_changed=told[2]
+        tools_list_changed=reported[0],
+        prompts_list_changed=reported[1],
+        resources_list_changed=reported[2],
     )
     with contextlib.suppress(MCPError, ListenNotSupportedError, SubscriptionLost, TimeoutError):
         async with subscribed as subscription:
@@ -152,7 +154,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 
 class _Peer:
-    """An open connection, see `peer.Peer`."""
+    """An open connection (`peer.Peer`)."""
 
     def __init__(self, client: Client, secrets: Collection[str]) -> None:
         self._client = client
@@ -176,14 +178,14 @@ class _Peer:
     async def call(
         self, tool: str, arguments: JsonObject, seconds: float, on_progress: Callable[[str], None] | None
     ) -> JsonObject:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
                 share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
                 on_progress(f"{share} {message}" if message else share)
 
         return await self._answer(
             self._client.call_tool(
-                tool, dict(arguments), read_timeout_seconds=seconds, progress_callback=tell
+                tool, dict(arguments), read_timeout_seconds=seconds, progress_callback=report
             ),
             seconds,
         )
@@ -204,7 +206,7 @@ class _Peer:
     async def _all(
         self, list_page: Callable[..., Awaitable[Any]], items: Callable[[Any], Sequence[BaseModel]]
     ) -> Sequence[JsonObject]:
-        """Return everything that a list of several pages holds, within bounds."""
+        """Return all items of a paged list, within limits."""
         listed: list[JsonObject] = []
         cursor: str | None = None
         with self._errors():
@@ -228,7 +230,7 @@ class _Peer:
 
 
 def _in_words(error: Exception, secrets: Collection[str], seen: HttpSeen | None = None) -> ServerError:
-    """Return what went wrong as one line that follows the server's name."""
+    """Return an error whose text is one line that follows the server's name."""
     leaves = list(_leaves(error))
     own = next((one for one in leaves if isinstance(one, ServerError)), None)
     if own is not None:
@@ -258,7 +260,7 @@ def _in_words(error: Exception, secrets: Collection[str], seen: HttpSeen | None 
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions in a group, the first one first; an exception that is no group is itself one."""
+    """Yield the exceptions in a group, in order, or a single exception itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from _leaves(inner)
@@ -267,7 +269,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _forward_logs() -> None:
-    """Send what the SDK logs to the program's log: without a handler it would go to the terminal."""
+    """Send the SDK's logs to the program's log; without a handler they would go to the terminal."""
     for name in ("mcp", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.addHandler(_Forward(logging.WARNING))

@@ -1,7 +1,7 @@
-"""What a server says of a tool, made fit to be sent to any model: bounded, closed, of plain characters.
+"""Convert a server's description of a tool to one that any model accepts: limited, closed, plain characters.
 
-A server may say anything. References are replaced by what they name, so that none leads out of the schema or
-round in a circle; what no provider takes makes the tool unusable, which is said, and harms no other tool.
+A server may send anything. References are replaced with their targets, so that none points outside the schema
+or to itself. A tool that no provider accepts is unusable, which is reported and does not affect other tools.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_LITERAL = 4_000  # characters of JSON
 _MAX_SCHEMA = 20_000  # characters of JSON
 _MAX_DEPTH = 16
 _MAX_NODES = 2_000
-_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # Anthropic takes no others
+_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the names that Anthropic accepts
 _DROPPED = frozenset(
     {
         "$schema",
@@ -46,7 +46,7 @@ _ANYTHING: JsonObject = {"type": "object", "properties": {}}
 
 
 class UnusableToolError(Exception):
-    """A tool that cannot be offered to a model; the text says why, in a few words."""
+    """A tool that cannot be offered to a model; the text is the reason, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +58,19 @@ class Definition:
     schema: dict[str, Json]
 
 
-def define(own_name: str, name: str, said: JsonObject) -> Definition:
-    """Return the definition of a tool from what its server says of it. Raises UnusableToolError."""
-    text = said.get("description") or said.get("title") or ""
+def define(own_name: str, name: str, listed: JsonObject) -> Definition:
+    """Return the definition of a tool from its server's list. Raises UnusableToolError."""
+    text = listed.get("description") or listed.get("title") or ""
     description = plain_text(text if isinstance(text, str) else "", MAX_DESCRIPTION)
     schema = function_schema(name, description, {})
-    schema["function"]["parameters"] = parameters_of(said.get("inputSchema"))
+    schema["function"]["parameters"] = parameters_of(listed.get("inputSchema"))
     return Definition(own_name, name, schema)
 
 
-def plain_text(text: str, most: int) -> str:
-    """Return foreign text with control characters shown as codes, cut to `most` characters."""
-    text = without_controls(normalize_text(text[: 2 * most])).strip()
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def plain_text(text: str, limit: int) -> str:
+    """Return foreign text with control characters shown as codes, cut to `limit` characters."""
+    text = without_controls(normalize_text(text[: 2 * limit])).strip()
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def parameters_of(given: Json) -> JsonObject:
@@ -89,7 +89,7 @@ def parameters_of(given: Json) -> JsonObject:
 
 
 def _as_one_object(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a schema with the properties of its variants, as an object of which each is a part."""
+    """Return a schema as one object that has the properties of all its variants."""
     properties: dict[str, Json] = {}
     variants = [one for key in _VARIANTS for one in _listed(schema.get(key)) if isinstance(one, Mapping)]
     for part in (*variants, schema):
@@ -106,19 +106,19 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _usable(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the properties whose names providers take. Raises UnusableToolError if another is needed."""
+    """Return the properties with valid names. Raises UnusableToolError if another one is required."""
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
-    needed = set(_listed(schema.get("required")))
-    odd = [name for name in {*properties, *needed} if not _PROPERTY.fullmatch(name)]
-    if needed.intersection(odd):
+    required = set(_listed(schema.get("required")))
+    invalid = [name for name in {*properties, *required} if not _PROPERTY.fullmatch(name)]
+    if required.intersection(invalid):
         raise UnusableToolError("it needs an argument with a name that no model can be given")
-    usable = {name: value for name, value in properties.items() if name not in odd}
+    usable = {name: value for name, value in properties.items() if name not in invalid}
     return {name: value if isinstance(value, Mapping) else {} for name, value in usable.items()}
 
 
 def _names_alone(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a long schema reduced to names and types. Raises UnusableToolError if that is too long."""
+    """Return a long schema reduced to names and types. Raises UnusableToolError if it is still too long."""
     bare: dict[str, Json] = {
         "type": "object",
         "properties": {
@@ -136,7 +136,7 @@ def _names_alone(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _require_valid(schema: JsonObject) -> None:
-    # some providers refuse the whole request for one schema that is none
+    # some providers refuse a whole request because of one invalid schema
     jsonschema: Any = import_module("jsonschema")
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -145,7 +145,7 @@ def _require_valid(schema: JsonObject) -> None:
 
 
 def _literal(key: str, value: Json) -> dict[str, Json]:
-    """Return a value that is no schema under its key; nothing if it is long."""
+    """Return a literal value under its key, or nothing if it is too long."""
     text = json.dumps(value)
     if len(text) > _MAX_LITERAL:
         return {}
@@ -153,14 +153,14 @@ def _literal(key: str, value: Json) -> dict[str, Json]:
 
 
 class _Flattener:
-    """Copies a schema with its references replaced; beyond some bounds anything is allowed."""
+    """Copies a schema with its references replaced; parts beyond the limits allow anything."""
 
     def __init__(self, root: Mapping[str, Json]) -> None:
         self._root = root
         self._nodes = 0
 
     def flat(self, value: Json, within: tuple[str, ...], depth: int, *, by_name: bool = False) -> Json:
-        """Return a part of the schema; `within` are the references that led to it."""
+        """Return a part of the schema without references; `within` are the references that led to it."""
         self._nodes += 1
         if self._nodes > _MAX_NODES or depth > _MAX_DEPTH:
             return {}
@@ -200,7 +200,7 @@ class _Flattener:
         return flat
 
     def _named(self, reference: str) -> Json:
-        """Return what a reference within the schema names; None for any other, or nothing."""
+        """Return the target of a reference within the schema; None if there is none."""
         if not reference.startswith("#"):
             return None
         found: Json = self._root

@@ -1,4 +1,4 @@
-"""A server at an address: streamable HTTP, with bounds on what it may send."""
+"""Connect to an MCP server by streamable HTTP, with limits on the size of its responses."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CONNECT_SECONDS = 30.0
 
 @dataclass(slots=True)
 class HttpSeen:
-    """What the answers of a server have shown: `unauthorized` that it wants to know the user."""
+    """Facts from a server's responses; `unauthorized`: it requires a login."""
 
     unauthorized: bool = False
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    """The body of an answer, which may not go on for ever."""
+    """The body of a response, with a size limit."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -47,12 +47,12 @@ class _LimitedStream(httpx2.AsyncByteStream):
 async def http_transport(
     url: str, headers: Mapping[str, str], seconds: float, auth: httpx2.Auth | None, seen: HttpSeen
 ) -> AsyncIterator[Any]:
-    """Open the streams of a connection to `url`; `seconds` is how long a server may take for an answer."""
+    """Open the streams of a connection to `url`; `seconds` is the time for a server to answer."""
 
-    async def look(response: httpx2.Response) -> None:
+    async def examine(response: httpx2.Response) -> None:
         seen.unauthorized = seen.unauthorized or response.status_code == httpx2.codes.UNAUTHORIZED
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            # what is compressed has no bound
+            # the size of compressed data is not limited
             raise httpx2.ReadError("the answer is compressed, which was not asked for")
         is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if not is_endless and isinstance(response.stream, httpx2.AsyncByteStream):
@@ -62,7 +62,7 @@ async def http_transport(
         headers={"Accept-Encoding": "identity", **headers},
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=seconds + _CONNECT_SECONDS),
         auth=auth,
-        event_hooks={"response": [look]},
+        event_hooks={"response": [examine]},
     ) as client:
         transport: AbstractAsyncContextManager[Any] = streamable_http_client(
             url, http_client=client, max_sse_event_size=MAX_MESSAGE

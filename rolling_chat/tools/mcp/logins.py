@@ -1,4 +1,4 @@
-"""What MCP servers know the user by: tokens, kept in the system's keyring or in a private file."""
+"""The user's logins to MCP servers: tokens, stored in the system's keyring or in a private file."""
 
 from __future__ import annotations
 
@@ -22,63 +22,63 @@ _IN_KEYRING = "keyring"
 
 @dataclass(frozen=True, slots=True)
 class McpLogins:
-    """The tokens of servers by their addresses: in the keyring where it can be used, else in `file`.
+    """The tokens of servers by their addresses: in the keyring if it is usable, else in `file`.
 
-    The file is private; of a token in the keyring it has only that it is there, so that nothing asks the
-    keyring for one that is not.
+    The file is private. For a token in the keyring, it only records that it exists, so that the keyring is
+    not asked for others.
     """
 
     file: Path
 
     def get(self, url: str) -> Mapping[str, Json]:
-        """Return what is kept for a server; nothing where there is nothing, or it cannot be read."""
-        kept = self._read().get(url)
-        if kept == _IN_KEYRING:
+        """Return the login to a server; empty if there is none or it cannot be read."""
+        login = self._read().get(url)
+        if login == _IN_KEYRING:
             try:
-                kept = json.loads(_keyring().get_password(_SERVICE, url) or "{}")
-            except Exception as error:  # backends raise what their system's libraries do
+                login = json.loads(_keyring().get_password(_SERVICE, url) or "{}")
+            except Exception as error:  # backends raise the errors of their system's libraries
                 log.warning("the keyring was not read: %s", type(error).__name__)
                 return {}
-        return kept if isinstance(kept, dict) else {}
+        return login if isinstance(login, dict) else {}
 
     def has(self, url: str) -> bool:
-        """Return whether anything is kept for a server; the keyring is not asked."""
+        """Return whether there is a login to a server, without asking the keyring."""
         return url in self._read()
 
-    def put(self, url: str, kept: Mapping[str, Json]) -> None:
-        """Keep something else for a server. Raises SettingsError where it can be kept nowhere."""
+    def put(self, url: str, login: Mapping[str, Json]) -> None:
+        """Store the login to a server. Raises SettingsError if it cannot be stored."""
         try:
-            _keyring().set_password(_SERVICE, url, json.dumps(kept))
+            _keyring().set_password(_SERVICE, url, json.dumps(login))
         except Exception:  # no keyring, or one that cannot be used
-            self._write({**self._read(), url: dict(kept)})
+            self._write({**self._read(), url: dict(login)})
         else:
             self._write({**self._read(), url: _IN_KEYRING})
 
     def forget(self, url: str) -> bool:
-        """Delete what is kept for a server; return whether there was anything. Raises SettingsError."""
-        kept = self._read()
-        if url not in kept:
+        """Delete the login to a server; return whether there was one. Raises SettingsError."""
+        logins = self._read()
+        if url not in logins:
             return False
-        if kept.pop(url) == _IN_KEYRING:
-            with contextlib.suppress(Exception):  # somebody else took it out
+        if logins.pop(url) == _IN_KEYRING:
+            with contextlib.suppress(Exception):  # it may have been removed by others
                 _keyring().delete_password(_SERVICE, url)
-        self._write(kept)
+        self._write(logins)
         return True
 
     def _read(self) -> dict[str, Any]:
         try:
-            kept = json.loads(self.file.read_text(encoding="utf-8"))
+            logins = json.loads(self.file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return kept if isinstance(kept, dict) else {}
+        return logins if isinstance(logins, dict) else {}
 
-    def _write(self, kept: Mapping[str, Any]) -> None:
-        replace_file(self.file, json.dumps(kept))  # a new file is private
+    def _write(self, logins: Mapping[str, Any]) -> None:
+        replace_file(self.file, json.dumps(logins))  # a new file is private
 
 
 def _keyring() -> Any:
     keyring = importlib.import_module("keyring")
-    # the backend of a system without one takes everything and keeps nothing, or raises
+    # on a system without a keyring, the backend discards everything, or raises
     if keyring.get_keyring().priority <= 0:
         raise RuntimeError("no keyring")
     return keyring

@@ -1,7 +1,7 @@
-"""The names by which the model calls the tools of MCP servers: `mcp__SERVER__TOOL`.
+"""The names of MCP servers' tools for the model: `mcp__SERVER__TOOL`.
 
-Providers take at most 64 letters, digits, `_` and `-`. A name that has to be changed for that, and then is
-like another, ends with a hash of what it was, so that it never depends on the order of the servers.
+Providers accept at most 64 letters, digits, `_` and `-`. If a name has to be changed for that and then equals
+another, it ends with a hash of the original, so that it does not depend on the order of the servers.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from rolling_chat.permissions.rules import MCP_PREFIX
 
 MAX_NAME = 64
-_MAX_SERVER = 24  # characters, so that some are left for the tool
+_MAX_SERVER = 24  # characters, so that enough are left for the tool
 _HASH = 6
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _UNDERSCORES = re.compile(r"_{2,}")
 
 
 def server_prefixes(names: Iterable[str]) -> Mapping[str, str]:
-    """Return how the names of each server's tools begin, by the server's name."""
+    """Return the prefix of the names of each server's tools, by the server's name."""
     plain = {name: _plain_server(name) for name in names}
     taken = Counter(plain.values())
 
@@ -34,15 +34,15 @@ def server_prefixes(names: Iterable[str]) -> Mapping[str, str]:
 
 def tool_names(prefix: str, tools: Sequence[str]) -> Mapping[str, str]:
     """Return the name of each tool of a server for the model, by the tool's own name."""
-    most = MAX_NAME - len(prefix)
+    limit = MAX_NAME - len(prefix)
     plain = {name: _NOT_IN_NAMES.sub("_", name) or "_" for name in tools}
     taken = Counter(plain.values())
     return {
         name: prefix
         + (
             short
-            if len(short) <= most and (short == name or taken[short] == 1)
-            else _hashed(short, name, most)
+            if len(short) <= limit and (short == name or taken[short] == 1)
+            else _hashed(short, name, limit)
         )
         for name, short in plain.items()
     }
@@ -54,6 +54,6 @@ def _plain_server(name: str) -> str:
     return short if len(short) <= _MAX_SERVER else _hashed(short, name, _MAX_SERVER)
 
 
-def _hashed(short: str, name: str, most: int) -> str:
+def _hashed(short: str, name: str, limit: int) -> str:
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    return f"{short[: most - _HASH - 1].rstrip('_')}_{digest}"
+    return f"{short[: limit - _HASH - 1].rstrip('_')}_{digest}"

@@ -1,6 +1,6 @@
-"""Logging in to an MCP server by OAuth: the SDK's flow, with tokens that are kept and a loopback address.
+"""Log in to an MCP server with OAuth: the SDK's flow, with stored tokens and a loopback address.
 
-Without the user nothing is begun: a server that wants a login is known as one, and `login` asks for it.
+No login is started without the user: a server that needs one is reported, and `login` starts it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _MAX_REQUEST = 16_000  # bytes
 _PAGE = "<!doctype html><title>Rolling Chat</title><p>{text} You can close this page.</p>"
 
 
-class _Kept:
-    """The SDK's storage of tokens: with their absolute end, and with the server that renews them.
+class _TokenStorage:
+    """Stores the SDK's tokens with their absolute expiry and the server that renews them.
 
-    The SDK itself keeps neither: after a restart it would take an old token for a good one, and ask the wrong
-    server to renew it.
+    The SDK itself stores neither: after a restart it would use an expired token, and ask the wrong server to
+    renew it.
     """
 
     def __init__(self, logins: McpLogins, url: str, *, begins_anew: bool) -> None:
@@ -53,21 +53,21 @@ class _Kept:
         self.provider: OAuthClientProvider | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens, and restore what goes with them."""
-        kept = self._logins.get(self._url)
-        tokens = _read(OAuthToken, kept.get("tokens"))
+        """Return the tokens, and restore the expiry and the server that belong to them."""
+        stored = self._logins.get(self._url)
+        tokens = _read(OAuthToken, stored.get("tokens"))
         if tokens is None or self._begins_anew or self.provider is None:
             return None
-        context, ends = self.provider.context, kept.get("ends")
-        context.oauth_metadata = _read(OAuthMetadata, kept.get("server"))
-        context.protected_resource_metadata = _read(ProtectedResourceMetadata, kept.get("resource"))
+        context, ends = self.provider.context, stored.get("ends")
+        context.oauth_metadata = _read(OAuthMetadata, stored.get("server"))
+        context.protected_resource_metadata = _read(ProtectedResourceMetadata, stored.get("resource"))
         if isinstance(ends, int | float):
             tokens.expires_in = int(ends - time.time())
             context.update_token_expiry(tokens)
         return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens, and what goes with them."""
+        """Store tokens with their expiry and server."""
         assert self.provider is not None
         context = self.provider.context
         self._put(
@@ -80,13 +80,13 @@ class _Kept:
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return what we are registered as; nothing at a login, which has a new address to come back to."""
+        """Return our registration; None for a login, which needs one with a new callback address."""
         if self._begins_anew:
             return None
         return _read(OAuthClientInformationFull, self._logins.get(self._url).get("client"))
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep what we are registered as."""
+        """Store our registration."""
         self._put({"client": _written(client_info)})
 
     def _put(self, more: Mapping[str, Json]) -> None:
@@ -95,7 +95,7 @@ class _Kept:
 
 @asynccontextmanager
 async def oauth(url: str, logins: McpLogins, login: ShowAddress | None) -> AsyncIterator[httpx2.Auth | None]:
-    """Return what authorizes requests to a server; None where there is no token and nobody to log in."""
+    """Yield the authorization of requests to a server; None if there is no token and nobody to log in."""
     if login is not None:
         async with _Callback() as callback:
             yield _provider(url, logins, callback, login)
@@ -111,22 +111,22 @@ def _provider(
             raise LoginNeededError("wants you to log in")
         login(address)
 
-    async def come_back() -> AuthorizationCodeResult:
+    async def wait_for_callback() -> AuthorizationCodeResult:
         assert callback is not None
         return await callback.result
 
-    kept = _Kept(logins, url, begins_anew=login is not None)
+    storage = _TokenStorage(logins, url, begins_anew=login is not None)
     metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(callback.address if callback is not None else "http://127.0.0.1/callback")],
         client_name="Rolling Chat",
-        token_endpoint_auth_method="none",  # noqa: S106 - that there is no password
+        token_endpoint_auth_method="none",  # noqa: S106 - it is not a password
     )
-    kept.provider = OAuthClientProvider(url, metadata, kept, show, come_back)
-    return kept.provider
+    storage.provider = OAuthClientProvider(url, metadata, storage, show, wait_for_callback)
+    return storage.provider
 
 
 class _Callback:
-    """A server on this machine that the browser comes back to after a login; `result` is what it brings."""
+    """A local server to which the browser returns after a login; `result` is the code that it brings."""
 
     def __init__(self) -> None:
         self.address = ""
@@ -144,7 +144,7 @@ class _Callback:
         if not self.result.done():
             self.result.cancel()
         elif not self.result.cancelled():
-            self.result.exception()  # looked at, so that asyncio does not complain of it
+            self.result.exception()  # retrieved, so that asyncio does not log it
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(
@@ -163,7 +163,7 @@ class _Callback:
         writer.close()
 
     def _take(self, head: str) -> tuple[str, str]:
-        """Take what the browser brings; return the status and the text of the answer to it."""
+        """Handle the browser's request; return the status and the text of the response."""
         method, target, *_ = [*head.partition("\r\n")[0].split(" "), "", ""]
         parts = urlsplit(target)
         if method != "GET" or parts.path != _PATH:
@@ -181,9 +181,9 @@ class _Callback:
         return "200 OK", "You are logged in."
 
 
-def _read(of: type[Model], kept: Json) -> Model | None:
+def _read(of: type[Model], stored: Json) -> Model | None:
     try:
-        return of.model_validate(kept) if kept else None
+        return of.model_validate(stored) if stored else None
     except ValidationError:
         return None
 

@@ -1,4 +1,4 @@
-"""What an open connection to an MCP server can do, whatever carries it; nothing here needs the SDK."""
+"""The protocol of connections to MCP servers, without the SDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLIENT = "rolling_chat.tools.mcp.client"
 
 
 class ServerError(Exception):
-    """What an MCP server did not do; the text follows the server's name: "did not answer"."""
+    """A failure of an MCP server; the text follows the server's name, such as "did not answer"."""
 
 
 class NotInstalledError(ServerError):
@@ -33,36 +33,36 @@ class NotInstalledError(ServerError):
 
 
 class ConnectionLostError(ServerError):
-    """The connection ended; what was asked last may have been done or not."""
+    """The connection ended; the last request may have been carried out or not."""
 
 
 class ConnectionGoneError(ServerError):
-    """The connection was gone already; what was asked was not done."""
+    """The connection was already gone; the request was not carried out."""
 
 
 class LoginNeededError(ServerError):
-    """The server wants to know who the user is."""
+    """The server requires a login."""
 
 
 class Peer(Protocol):
     """An open connection to an MCP server. Its methods raise ServerError and nothing else."""
 
     async def list_tools(self) -> Sequence[JsonObject]:
-        """Return what the server says of its tools, in the protocol's form."""
+        """Return the server's tools, in the protocol's form."""
         ...
 
     async def list_prompts(self) -> Sequence[JsonObject]:
-        """Return what the server says of its prompts."""
+        """Return the server's prompts, in the protocol's form."""
         ...
 
     async def list_resources(self) -> Sequence[JsonObject]:
-        """Return what the server says of its resources."""
+        """Return the server's resources, in the protocol's form."""
         ...
 
     async def call(
         self, tool: str, arguments: JsonObject, seconds: float, on_progress: Callable[[str], None] | None
     ) -> JsonObject:
-        """Call a tool, and return its result; canceling the task tells the server."""
+        """Call a tool and return its result; canceling the task informs the server."""
         ...
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str], seconds: float) -> JsonObject:
@@ -70,16 +70,16 @@ class Peer(Protocol):
         ...
 
     async def read(self, uri: str, seconds: float) -> JsonObject:
-        """Return what a resource holds."""
+        """Return the contents of a resource."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a connection is made with.
+    """The working folder, environment and logins for connections.
 
-    `folder` is the working folder, which the server is told of. `environ` is the program's, and `allowed` its
-    variables that a server's program gets although they look like secrets.
+    `folder` is reported to the server. `environ` is the program's environment, and `allowed` its variables
+    that a server's program gets even though they look like secrets.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a connection calls: `changed` after the lists have changed, `ended` with why it has ended."""
+    """The callbacks of a connection: `changed` after the lists have changed, `ended` with the reason."""
 
     changed: Callable[[], None]
     ended: Callable[[str], None]
@@ -107,7 +107,7 @@ class Client(Protocol):
 
 
 class ShowAddress(Protocol):
-    """Shows the user the address at which they log in."""
+    """Shows the user the address to log in at."""
 
     def __call__(self, address: str, /) -> None:
         """Show the address."""

@@ -1,6 +1,6 @@
-"""What a server sends back, as text and pictures: the results of calls, resources, prompts.
+"""Convert a server's results of calls, resources and prompts to text and pictures.
 
-The values are plain JSON in the protocol's own form. Everything in them is data of somebody else's.
+The values are plain JSON in the protocol's own form. Everything in them is untrusted data.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from rolling_chat.text import one_line
 from rolling_chat.tools.base import ToolResult
 
 MAX_CHARACTERS = 10_000_000
-"""The most text of one result that is kept, as of commands; the model is shown far less."""
+"""The maximum text of one result that is kept, as for commands; the model gets far less."""
 
 MAX_PICTURES = 10
-_MAX_URI = 300  # characters that are named
+_MAX_URI = 300  # characters to show
 
 
 @dataclass(slots=True)
 class _Blocks:
-    """The parts of a result, in their order: lines of text, and pictures."""
+    """The texts and the pictures of a result, in order."""
 
     server: str
     texts: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
 
     def add(self, block: Json) -> None:
-        """Add a block of a result or a prompt; say what cannot be shown."""
+        """Add a block of a result or a prompt, or a line about one that cannot be shown."""
         if not isinstance(block, Mapping):
             return
         match block.get("type"):
@@ -52,7 +52,7 @@ class _Blocks:
                 self.texts.append("[a part of a kind that is not known]")
 
     def add_contents(self, contents: Json, *, names: bool) -> None:
-        """Add what a resource holds, with a line that `names` it."""
+        """Add the contents of a resource, with a line that names it if `names`."""
         if not isinstance(contents, Mapping):
             return
         uri, kind = _name(contents.get("uri")), _text(contents.get("mimeType"))
@@ -92,7 +92,7 @@ def as_result(result: JsonObject, server: str) -> ToolResult:
     for block in _listed(result.get("content")):
         blocks.add(block)
     structured = result.get("structuredContent")
-    # a server that sends both repeats one in the other; what is told apart here is only whether there is text
+    # a server that sends both repeats the same data, so the structured form is used only if there is no text
     if structured is not None and not any(text.strip() for text in blocks.texts):
         blocks.texts.append(json.dumps(structured, ensure_ascii=False, indent=1))
     ending = Ending.FAILED if result.get("isError") is True else Ending.COMPLETE
@@ -109,7 +109,7 @@ def resource_of(result: JsonObject, server: str) -> tuple[str, tuple[str, ...]]:
 
 
 def prompt_text(result: JsonObject, server: str) -> str:
-    """Return the messages of a prompt as one text; what an assistant says in it is marked as that."""
+    """Return the messages of a prompt as one text, in which assistant messages are marked."""
     return _joined(_prompt_texts(result, server))
 
 

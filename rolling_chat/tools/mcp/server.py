@@ -1,4 +1,4 @@
-"""One MCP server: connected in the background, told of by its state, connected again when it is next used."""
+"""One MCP server: connects in the background, reports its state, and reconnects when it is next used."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from rolling_chat.tools.mcp.peer import (
 log = logging.getLogger("rolling_chat.tools.mcp")
 
 START_SECONDS = 60.0
-"""A server that has not answered by then is given up, until it is next used."""
+"""Seconds for a server to answer; after that, it is not tried again until it is next used."""
 
 _LOGIN_SECONDS = 600.0
 _STOP_SECONDS = 5.0
-_PAUSE_SECONDS = 0.5  # before changed lists are read
-_LOSS_SECONDS = 3.0  # until the reason of a lost connection is known
+_PAUSE_SECONDS = 0.5  # before reading changed lists
+_LOSS_SECONDS = 3.0  # to wait for the reason of a lost connection
 _MAX_URI = 2_000  # characters
 
 Result = TypeVar("Result")
 
 
 class Status(StrEnum):
-    """How a server is doing."""
+    """The status of a server."""
 
     OFF = "not started"
     STARTING = "starting"
@@ -74,7 +74,7 @@ class ServerPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ServerResource:
-    """A resource of a server: something to read, by its address."""
+    """A resource of a server, which can be read by its address."""
 
     uri: str
     name: str
@@ -82,7 +82,7 @@ class ServerResource:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a server offers; `unusable` says of each tool that cannot be offered why."""
+    """What a server offers; `unusable` has a line for each tool that cannot be offered, with the reason."""
 
     tools: tuple[Definition, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
@@ -93,8 +93,8 @@ class Offer:
 class McpServer:
     """A configured server, whose tools' names begin with `prefix`.
 
-    `status`, `problem` and `offer` say how it is doing, as it was last seen; `on_change` are called after
-    each change, with a line for the user that is mostly empty. Call its methods in the event loop.
+    `status`, `problem` and `offer` are its last known state. `on_change` are called after each change, with a
+    line for the user that is usually empty. Call its methods in the event loop.
     """
 
     def __init__(self, config: McpServerConfig, prefix: str, around: Surroundings, call_seconds: int) -> None:
@@ -111,32 +111,32 @@ class McpServer:
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._wake = asyncio.Event()
-        self._stop = asyncio.Event()  # of the run that is under way
-        self._has_changed = False  # the server says that its lists have
+        self._stop = asyncio.Event()  # of the current run
+        self._has_changed = False  # whether the server has reported changed lists
         self._login: ShowAddress | None = None
 
     @property
     def name(self) -> str:
-        """The server's name, as it is configured."""
+        """The server's name in the configuration."""
         return self.config.name
 
     @property
     def is_starting(self) -> bool:
-        """Whether it is not known yet what the server offers."""
+        """Whether the server is starting, so that its offer is not known yet."""
         return self.status is Status.STARTING
 
     @property
     def is_running(self) -> bool:
-        """Whether the server is connected, or about to be, or about to stop."""
+        """Whether the server is connected, starting or stopping."""
         return self._task is not None and not self._task.done()
 
     @property
     def line(self) -> str:
-        """How the server is doing, in a few words."""
+        """The status of the server and its problem, if any, in a few words."""
         return f"{self.status}: {self.problem}" if self.problem else str(self.status)
 
     def used_by(self, session: str) -> None:
-        """Keep the server for a session, until `left_by` it."""
+        """Keep the server running for a session, until `left_by` is called."""
         self._users.add(session)
 
     def left_by(self, session: str) -> None:
@@ -146,7 +146,7 @@ class McpServer:
             self._ask_to_stop()
 
     def start(self) -> None:
-        """Connect in the background, unless the server is connected already."""
+        """Connect in the background, unless the server is already connected."""
         if self._task is not None and not self._task.done() and not self._stop.is_set():
             return
         before, self._stop = self._task, asyncio.Event()
@@ -157,11 +157,11 @@ class McpServer:
         self._task.add_done_callback(self._over)
 
     async def settled(self) -> None:
-        """Wait until the server is ready, or has failed to be."""
+        """Wait until the server is ready or has failed to start."""
         await self._settled.wait()
 
     async def stop(self) -> None:
-        """Close the connection, and end the server's program."""
+        """Close the connection and end the server's program."""
         task = self._task
         if task is None:
             return
@@ -173,7 +173,7 @@ class McpServer:
             await asyncio.wait({task}, timeout=_STOP_SECONDS)
 
     async def login(self, show: ShowAddress) -> None:
-        """Let the user log in at an address that is shown, and connect. Raises ServerError."""
+        """Have the user log in at an address that is shown, and connect. Raises ServerError."""
         if not self.config.is_http:
             raise ServerError("is a program: it has no login")
         await self.stop()
@@ -196,14 +196,14 @@ class McpServer:
         return await self._asked(lambda peer: peer.get_prompt(name, arguments, self._seconds))
 
     async def read(self, uri: str) -> JsonObject:
-        """Return what a resource holds, connecting first if need be. Raises ServerError."""
+        """Return the contents of a resource, connecting first if need be. Raises ServerError."""
         return await self._asked(lambda peer: peer.read(uri, self._seconds))
 
     async def _asked(self, ask: Callable[[Peer], Awaitable[Result]]) -> Result:
         try:
             return await ask(await self._ready())
         except ConnectionGoneError:
-            # it did not get what was asked: a server that was started again knows nothing of the old session
+            # The request was not received. A restarted server does not know the old session: connect again.
             await self.stop()
             return await ask(await self._ready())
         except ConnectionLostError as error:
@@ -212,13 +212,13 @@ class McpServer:
             raise ServerError(f"{why}; whether the call was carried out is not known") from error
 
     async def _settle_loss(self) -> None:
-        """Wait a moment for the connection to be seen to have ended, and why."""
+        """Wait a moment until the end of the connection and its reason are known."""
         if self._task is not None:
             self._wake.set()
             await asyncio.wait({self._task}, timeout=_LOSS_SECONDS)
 
     async def _ready(self) -> Peer:
-        """Return the open connection, or make one. Raises ServerError."""
+        """Return the open connection, or a new one. Raises ServerError."""
         if self._peer is None or self._stop.is_set():
             self.start()
             await self.settled()
@@ -233,7 +233,7 @@ class McpServer:
             self._task.cancel()  # it is starting
 
     async def _run(self, before: asyncio.Task[None] | None, stop: asyncio.Event) -> None:
-        """Connect, and serve until the server is stopped or has ended."""
+        """Connect, and keep the connection until the server is stopped or has ended."""
         if before is not None:
             await asyncio.wait({before})
         self._wake.clear()
@@ -260,7 +260,7 @@ class McpServer:
         except LoginNeededError as error:
             self._fail(Status.LOGIN, str(error))
         except NotInstalledError as error:
-            # the same for all servers, so that it is said once
+            # the line is the same for all servers, so that it is shown only once
             self._show(
                 Status.FAILED, str(error), "MCP servers need the extra mcp: pip install 'rolling-chat[mcp]'."
             )
@@ -270,12 +270,12 @@ class McpServer:
             log.exception("the connection to the MCP server %s broke", self.name)
             self._fail(Status.FAILED, f"broke: {type(error).__name__}")
         finally:
-            if self._stop is stop:  # else another run has taken its place
+            if self._stop is stop:  # otherwise another run has replaced this one
                 self._peer = None
                 self._settled.set()
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """Take note of the end of a run, also of one that was stopped before it had begun."""
+        """Record the end of a run, even of one that was stopped before it began."""
         if self._task is task and not self._settled.is_set():
             self._settled.set()
             self._show(Status.OFF)
@@ -288,7 +288,7 @@ class McpServer:
         return replace(config, call_seconds=int(self._seconds))
 
     async def _serve(self, peer: Peer, stop: asyncio.Event) -> None:
-        """Read the lists again when they have changed, until the server is stopped or has ended."""
+        """Read changed lists again, until the server is stopped or has ended."""
         while not stop.is_set():
             await self._wake.wait()
             self._wake.clear()
@@ -307,7 +307,7 @@ class McpServer:
                     self._show(Status.READY)
 
     async def _pause(self, stop: asyncio.Event) -> None:
-        """Wait a little, as a server may say all the time that something has changed."""
+        """Wait a little, because a server may report changes continually."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_PAUSE_SECONDS):
                 await stop.wait()
@@ -322,13 +322,13 @@ class McpServer:
         self._wake.set()
 
     def _ended(self, stop: asyncio.Event, why: str) -> None:
-        """Take note that the server ended by itself."""
+        """Record that the server ended by itself."""
         if not stop.is_set():
             self.problem = why
             self._wake.set()
 
     def _fail(self, status: Status, problem: str) -> None:
-        problem = self.problem or problem  # why its program ended says more than that the connection did
+        problem = self.problem or problem  # the reason that its program ended is more informative
         log.warning("the MCP server %s %s", self.name, problem)
         next_step = {
             Status.LOGIN: f"/mcp login {self.name} does that",
@@ -337,10 +337,10 @@ class McpServer:
         self._show(status, problem, f"The MCP server {self.name} {problem.rstrip('.')}; {next_step}.")
 
     def _show(self, status: Status, problem: str = "", line: str = "") -> None:
-        """Take another status, and tell whoever listens."""
+        """Change the status, and inform the listeners."""
         self.status, self.problem = status, problem
-        for tell in tuple(self.on_change):
-            tell(line)
+        for report in tuple(self.on_change):
+            report(line)
 
 
 def _offer(
@@ -349,13 +349,13 @@ def _offer(
     prompts: Sequence[JsonObject],
     resources: Sequence[JsonObject],
 ) -> Offer:
-    """Read what a server says that it offers; what is wrong with a part harms no other."""
-    said = {tool["name"]: tool for tool in reversed(tools) if isinstance(tool.get("name"), str)}
-    said = dict(reversed(said.items()))
-    names = tool_names(prefix, tuple(said))
+    """Parse a server's lists; an invalid part does not affect the others."""
+    listed = {tool["name"]: tool for tool in reversed(tools) if isinstance(tool.get("name"), str)}
+    listed = dict(reversed(listed.items()))
+    names = tool_names(prefix, tuple(listed))
     definitions: list[Definition] = []
     unusable: list[str] = []
-    for own_name, tool in said.items():
+    for own_name, tool in listed.items():
         try:
             definitions.append(define(own_name, names[own_name], tool))
         except UnusableToolError as error:
@@ -372,18 +372,18 @@ def _offer(
     )
 
 
-def _is_prompt(said: JsonObject) -> bool:
-    """Whether a prompt has a name that can be typed."""
-    name = said.get("name")
+def _is_prompt(listed: JsonObject) -> bool:
+    """Return whether a prompt has a name that can be typed."""
+    name = listed.get("name")
     return (
         isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable() and not set(name) & set(" /:")
     )
 
 
-def _prompt(said: JsonObject) -> ServerPrompt:
+def _prompt(listed: JsonObject) -> ServerPrompt:
     arguments = tuple(
         PromptArgument(plain_text(one["name"], 60), one.get("required") is True)
-        for one in said.get("arguments") or ()
+        for one in listed.get("arguments") or ()
     )
-    text = said.get("description") or said.get("title") or ""
-    return ServerPrompt(said["name"], one_line(plain_text(text, 200)), arguments)
+    text = listed.get("description") or listed.get("title") or ""
+    return ServerPrompt(listed["name"], one_line(plain_text(text, 200)), arguments)

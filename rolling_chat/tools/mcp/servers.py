@@ -1,4 +1,4 @@
-"""The MCP servers of this process: those that are configured, by name."""
+"""The configured MCP servers of this process, by name."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ class McpServers:
         )
 
     async def stop(self) -> None:
-        """Close all connections, and end the programs of all servers."""
+        """Close all connections and end the programs of all servers."""
         if self.by_name:
             await asyncio.gather(*(server.stop() for server in self.by_name.values()))

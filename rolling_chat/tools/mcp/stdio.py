@@ -1,7 +1,7 @@
-"""A server that is a program: started, spoken to over its stdin and stdout, and ended.
+"""Run an MCP server that is a program, and exchange messages over its stdin and stdout.
 
-The SDK has such a transport, too. This one bounds what a message may take, reads in linear time, keeps stderr
-off the screen, and starts and ends the program as those of commands are.
+The SDK has such a transport too. This one limits the size of messages, reads in linear time, keeps stderr off
+the screen, and starts and ends programs in the same way as commands.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ log = logging.getLogger("rolling_chat.tools.mcp")
 
 MAX_MESSAGE = 30_000_000  # bytes
 _CHUNK = 65_536
-_LARGE = 100_000  # bytes that are parsed in a thread
-_GRACE = 1.0  # seconds in which a server may end by itself once its stdin is closed
+_LARGE = 100_000  # bytes; larger messages are parsed in a thread
+_GRACE = 1.0  # seconds for a server to end by itself once its stdin is closed
 _MAX_LINE = 1_000  # characters of stderr
-_MAX_LINES = 2_000  # lines of stderr that are logged
+_MAX_LINES = 2_000  # lines of stderr to log
 _LAST_LINES = 5
 
 Streams: TypeAlias = tuple[
@@ -43,7 +43,7 @@ Streams: TypeAlias = tuple[
 
 @dataclass(slots=True)
 class _Stderr:
-    """What a server writes on stderr: logged, and its last lines kept for the reason of its end."""
+    """Logs a server's stderr, and keeps its last lines, which may explain why it ended."""
 
     name: str
     clean: Callable[[str], str]
@@ -75,7 +75,7 @@ class _Stderr:
 def find_command(command: str, folder: Path, environ: Mapping[str, str]) -> str:
     """Return the program that a server's command names. Raises ServerError if there is none.
 
-    A plain name is looked for on the PATH outside of the working folder, as everything is that we start.
+    A plain name is searched on the PATH outside of the working folder, like every program that we start.
     """
     expanded = Path(command).expanduser()
     if expanded.name != command:
@@ -98,9 +98,9 @@ async def stdio_transport(
     clean: Callable[[str], str],
     ended: Callable[[str], None],
 ) -> AsyncIterator[Streams]:
-    """Run a server's program as long as the context is open; `ended` is called with why it ended by itself.
+    """Run a server's program while the context is open; `ended` gets the reason if it ends by itself.
 
-    `clean` takes secrets out of what it writes on stderr. Raises ServerError when it cannot be started.
+    `clean` removes secrets from its stderr. Raises ServerError if it cannot be started.
     """
     process = await _start(words, environ, folder)
     assert process.stderr
@@ -139,7 +139,7 @@ async def stdio_transport(
         yield from_server, to_server
     finally:
         with anyio.CancelScope(shield=True):
-            if reading.done():  # it ended by itself, and why is found out
+            if reading.done():  # it ended by itself: wait for the reason
                 await asyncio.wait({watching}, timeout=2 * _GRACE)
             for task in (watching, reading, writing):
                 task.cancel()
@@ -175,7 +175,7 @@ async def _start(
 async def _read_messages(
     process: asyncio.subprocess.Process, to_client: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> str:
-    """Hand on the messages of a server until it closes its stdout; return what is wrong with one, if any."""
+    """Forward the messages of a server until it closes its stdout; return an error, if any."""
     assert process.stdout
     parts: list[bytes] = []
     size = 0
@@ -184,7 +184,7 @@ async def _read_messages(
         for line in lines:
             message = b"".join((*parts, line))
             parts, size = [], 0
-            await _hand_on(message, to_client)
+            await _forward(message, to_client)
         parts.append(rest)
         size += len(rest)
         if size > MAX_MESSAGE:
@@ -192,13 +192,13 @@ async def _read_messages(
     return ""
 
 
-async def _hand_on(line: bytes, to_client: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _forward(line: bytes, to_client: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     if not line.strip():
         return
     try:
         message = await asyncio.to_thread(_parsed, line) if len(line) > _LARGE else _parsed(line)
     except ValueError:
-        # programs print there what belongs on stderr
+        # some programs print to stdout what belongs on stderr
         log.info(
             "a line on a server's stdout is no message: %s", one_line(line[:200].decode("utf-8", "replace"))
         )
@@ -212,7 +212,7 @@ def _parsed(line: bytes) -> mcp_types.JSONRPCMessage:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close a server's stdin, which tells it to end; end its whole group if it does not."""
+    """Close a server's stdin, which asks it to end; end its whole process group if it does not."""
     assert process.stdin
     with suppress(OSError):
         process.stdin.close()
@@ -234,5 +234,5 @@ def _reason(process: asyncio.subprocess.Process, stderr: _Stderr) -> str:
     how = "closed its stdout" if code is None else f"ended with exit code {code}"
     if code is not None and code < 0:
         how = f"was killed by signal {-code}"
-    said = next((line for line in reversed(stderr.last)), "")
-    return f"{how}: {one_line(said, 200)}" if said else how
+    last_line = next((line for line in reversed(stderr.last)), "")
+    return f"{how}: {one_line(last_line, 200)}" if last_line else how

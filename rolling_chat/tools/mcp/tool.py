@@ -1,4 +1,4 @@
-"""A tool of an MCP server as one of ours, and the tool that finds those that are not offered themselves."""
+"""The tools of MCP servers, and the tool that finds those that are not offered directly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LISTED = 1_500  # characters of names in the description of the search tool
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """One tool of an MCP server. What the server says of it, that it only reads for one, is not relied on."""
+    """One tool of an MCP server. The server's claims, such as that it only reads, are not trusted."""
 
     server: McpServer
     definition: Definition
@@ -34,22 +34,22 @@ class ServerTool:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return self.definition.schema
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the server, the tool by its own name, and the arguments exactly as they are sent."""
+        """Return the server, the tool's own name, and the arguments exactly as sent."""
         what = f"{self.definition.own_name} of the MCP server {self.server.name}"
         return f"{what}\n{_canonical(arguments)}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Call the tool. Raises ToolError where the server fails."""
+        """Call the tool. Raises ToolError if the server fails."""
         sent = json.loads(_canonical(arguments))
-        tell = context.on_output
+        on_output = context.on_output
 
         def progress(line: str) -> None:
-            if tell is not None:
-                tell(f"{line}\n".encode("utf-8", "replace"))
+            if on_output is not None:
+                on_output(f"{line}\n".encode("utf-8", "replace"))
 
         try:
             result = await self.server.call(self.definition.own_name, sent, progress)
@@ -60,7 +60,7 @@ class ServerTool:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """Finds tools of MCP servers by words, and calls them: for sets too large for every request."""
+    """Finds tools of MCP servers by words and calls them, if there are too many for every request."""
 
     tools: Sequence[ServerTool]
     name: str = SEARCH_TOOL
@@ -69,7 +69,7 @@ class SearchTool:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model, with the names of what it finds as far as they fit."""
+        """The tool's schema as offered to the model, with the names of tools that it finds, as far as they fit."""
         return function_schema(
             SEARCH_TOOL,
             "More tools, of MCP servers. With search, returns those that fit best with their arguments; "
@@ -82,15 +82,15 @@ class SearchTool:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return what is looked for."""
+        """Return the words that are searched for."""
         return f"search for {arguments.get('search', '')}"
 
     def find(self, name: str) -> ServerTool | None:
-        """Return the tool of that name; None if there is none."""
+        """Return the tool with this name; None if there is none."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def resolve(self, arguments: JsonObject) -> tuple[Tool, JsonObject] | None:
-        """Return the tool that is called and its arguments; None for a search. Raises ToolError."""
+        """Return the tool to call and its arguments; None for a search. Raises ToolError."""
         name = arguments.get("tool")
         if not name:
             return None
@@ -108,7 +108,7 @@ class SearchTool:
         return tool, inner or {}
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:  # noqa: ARG002
-        """Return the tools that fit the words best, each with its schema."""
+        """Return the tools that match the words best, each with its schema."""
         wanted = read_text(arguments, "search").lower().split()
         ranked = sorted(
             (
@@ -134,7 +134,7 @@ class SearchTool:
 
 
 def _score(tool: ServerTool, wanted: Sequence[str]) -> int:
-    """Return how well a tool fits words: its name counts most, its arguments least."""
+    """Return how well a tool matches words: its name counts most, its arguments least."""
     function = tool.schema["function"]
     name, description = tool.name.lower(), str(function.get("description", "")).lower()
     arguments = json.dumps(function.get("parameters", {}), ensure_ascii=False).lower()
@@ -145,7 +145,7 @@ def _score(tool: ServerTool, wanted: Sequence[str]) -> int:
 
 
 def _canonical(arguments: JsonObject) -> str:
-    """Return arguments as they are shown and sent. Raises ToolError for a number that JSON does not have."""
+    """Return arguments as they are shown and sent. Raises ToolError for a number that JSON lacks."""
     try:
         return json.dumps(arguments, ensure_ascii=False, indent=2, allow_nan=False)
     except ValueError:

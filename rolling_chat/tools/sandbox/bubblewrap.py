@@ -1,4 +1,4 @@
-"""The command line of bubblewrap: the walls as mounts of namespaces that belong to one command."""
+"""The command line of bubblewrap: the walls as mounts in namespaces of one command."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rolling_chat.tools.sandbox.walls import Walls
 
-# By these root, who keeps its files also without its rights, would change the kernel of the whole machine.
+# Through these, root, who owns the files even without capabilities, could change the kernel.
 _PROC = Path("/proc")
 _OF_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "dynamic_debug")
 
-# Sockets lie here, by which others could be told to act outside: of the desktop, of Docker, of tmux. What
-# is needed for names, and for the programs of NixOS, is put back.
+# It contains sockets of the desktop, Docker and tmux, through which others could act outside of the sandbox.
+# The files needed for name resolution and for the programs of NixOS are mounted again.
 _RUN = Path("/run")
 _KEPT_IN_RUN = (
     "systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver",
@@ -24,9 +24,9 @@ _KEPT_IN_RUN = (
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """One mount, in arguments; of two, the one at the longer path is made later, and lies over the other.
+    """The arguments of one mount; mounts at longer paths are made later, on top of others.
 
-    `is_closed`: nothing is written there, once all mounts are made.
+    `is_closed`: it is made read-only once all mounts are made.
     """
 
     path: Path
@@ -35,11 +35,11 @@ class _Mount:
 
 
 def namespaces(*, has_network: bool) -> list[str]:
-    """Return the arguments that separate a command from the other processes and the network."""
+    """Return the arguments that isolate a command from other processes and the network."""
     shared = ["--share-net"] if has_network else []
     dropped: list[str] = []
     if sys.platform != "win32" and os.geteuid() == 0:
-        dropped = ["--cap-drop", "ALL"]  # which others have none of
+        dropped = ["--cap-drop", "ALL"]  # other users have no capabilities
     return ["--unshare-all", *shared, *dropped]
 
 
@@ -57,7 +57,7 @@ def arguments(walls: Walls, empty: Path) -> list[str]:
 
 
 def temporary_inside(walls: Walls) -> Path:
-    """Return where a command sees its private temporary folder."""
+    """Return the path at which a command sees its private temporary folder."""
     return walls.temporary if _is_temporary(walls) else walls.shared_temporary[0]
 
 
@@ -92,10 +92,10 @@ def _is_temporary(walls: Walls) -> bool:
 
 
 def _temporary(walls: Walls) -> Iterator[_Mount]:
-    """The private folder takes the place of the system's, unless the working folder is in there.
+    """Yield mounts that replace the system's temporary folders with the private one.
 
-    Then a mount point within the private folder could have been made a link by an earlier command: what is
-    around the working folder is empty instead, and read-only.
+    If the working folder is in one of them, that is empty and read-only around the working folder instead: an
+    earlier command could have replaced a mount point within the private folder with a link.
     """
     is_inside = _is_temporary(walls)
     if is_inside:
@@ -110,11 +110,11 @@ def _temporary(walls: Walls) -> Iterator[_Mount]:
 def _hidden(path: Path, empty: Path, *, is_crossed: bool) -> _Mount:
     if not path.is_dir():
         return _Mount(path, ("--ro-bind", str(empty), str(path)))
-    # the way to a working folder below stays open
+    # the path to a working folder below it stays accessible
     closed: Sequence[str] = () if is_crossed else ("--perms", "0000")
     return _Mount(path, (*closed, "--tmpfs", str(path)), is_closed=True)
 
 
 def _bound(path: Path, *, is_writable: bool) -> _Mount:
-    # what is gone meanwhile needs no mount
+    # a path that has disappeared meanwhile needs no mount
     return _Mount(path, ("--bind-try" if is_writable else "--ro-bind-try", str(path), str(path)))

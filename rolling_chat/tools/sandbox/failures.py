@@ -1,4 +1,4 @@
-"""Tell from the output of a failed command whether the sandbox may be why."""
+"""Detect from the output of a failed command whether the sandbox may be the reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NETWORK = re.compile(
 
 
 def sign_of_sandbox(output: str, *, has_network: bool) -> str:
-    """Return the line by which a failed command's output says that the sandbox stopped it; empty for none."""
+    """Return the last line of a failed command's output that suggests the sandbox stopped it; "" if none."""
     patterns = (_FILES,) if has_network else (_FILES, _NETWORK)
     lines = output[-_READ:].splitlines()
     return next((line for line in reversed(lines) if any(one.search(line) for one in patterns)), "")

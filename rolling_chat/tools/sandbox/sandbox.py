@@ -1,4 +1,4 @@
-"""The sandbox of this machine: found once, and put around one command at a time."""
+"""Find the sandbox program of this machine, and run single commands in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOVED = ".from-command"
 _TRIES = 10
 _SEATBELT = Path("/usr/bin/sandbox-exec")
 
-# These name sockets of the desktop, of agents and of terminals, which a command cannot reach.
+# Variables that name sockets of the desktop, of agents and of terminals, which commands cannot reach.
 _REMOVED = (
     "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO",
     "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "TMUX", "TMUX_PANE", "STY",
@@ -39,7 +39,7 @@ _REMOVED = (
 
 @dataclass(frozen=True, slots=True)
 class SandboxProgram:
-    """The program that confines commands; or, without a kind, the reason why there is none."""
+    """The program that confines commands; if `kind` is empty, `missing` says why there is none."""
 
     kind: Literal["bubblewrap", "sandbox-exec", ""]
     path: str = ""
@@ -53,7 +53,7 @@ class SandboxProgram:
 class Enclosed:
     """A command line that runs a command in a sandbox, and its environment.
 
-    `moved` holds, once the command is over, what it made where it may not, by the name that this has now.
+    Once the command has ended, `moved` has the new names of forbidden files that it made.
     """
 
     command: Sequence[str]
@@ -63,7 +63,7 @@ class Enclosed:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What confines a command; `own` are the program's own files and folders, which it may not read."""
+    """Confines commands; `own` are the program's own files and folders, which they may not read."""
 
     program: SandboxProgram
     own: tuple[Path, ...] = ()
@@ -73,12 +73,9 @@ class Sandbox:
     async def around(
         self, command: Sequence[str], folder: Path, environ: Mapping[str, str]
     ) -> AsyncIterator[Enclosed]:
-        """Prepare a sandbox in which `command` runs in `folder`, for as long as the block lasts.
-
-        Raises OSError.
-        """
+        """Prepare a sandbox in which `command` runs in `folder`, until the block ends. Raises OSError."""
         walls = await asyncio.to_thread(self._plan, folder, environ)
-        if self.program.kind == "sandbox-exec":  # which forbids names that do not exist, too
+        if self.program.kind == "sandbox-exec":  # it also forbids names that do not exist
             yield Enclosed(self.enclose(command, walls), self._environment(environ, walls))
             return
         with STUBS.made(walls.stubs) as made, NEWCOMERS.watched(walls.newcomers) as moved:
@@ -95,7 +92,7 @@ class Sandbox:
         return [self.program.path, *arguments(walls, _private() / "empty"), *command]
 
     def _environment(self, environ: Mapping[str, str], walls: Walls) -> dict[str, str]:
-        """Return the environment of a command within `walls`: temporary files and caches where it writes."""
+        """Return the environment of a command within `walls`, with writable temporary and cache folders."""
         inside = walls.temporary if self.program.kind == "sandbox-exec" else temporary_inside(walls)
         kept = {name: value for name, value in environ.items() if name not in _REMOVED}
         temporary = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(inside))
@@ -104,58 +101,58 @@ class Sandbox:
 
 
 class Stubs:
-    """Empty folders that keep names taken while commands run, and are removed when none runs any more.
+    """Empty folders that occupy names while commands run, and are removed when none runs any more.
 
-    An empty folder is what git and its users take for nothing, and removing one can lose nothing.
+    Git and its users ignore empty folders, and removing one loses nothing.
     """
 
     def __init__(self) -> None:
         self._users: Counter[Path] = Counter()
-        self._held: dict[Path, int] = {}  # by descriptors, whose locks tell other processes
+        self._descriptors: dict[Path, int] = {}  # their locks show other processes that the folders are used
 
     @contextmanager
     def made(self, paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
-        """Make the folders for as long as the block lasts, and as processes are left running after it.
+        """Make the folders until the block ends and no process is left running after it.
 
-        Returns those that could be made.
+        Yield those that could be made.
         """
-        taken = tuple(path for path in paths if self._hold(path))
-        self._users.update(taken)
+        made = tuple(path for path in paths if self._make(path))
+        self._users.update(made)
         try:
-            yield taken
+            yield made
         finally:
-            self._users.subtract(taken)
+            self._users.subtract(made)
             if not CHILDREN.has_any():
                 self.remove()
 
     def remove(self, *, needed: bool = False) -> None:
-        """Remove the folders that no command needs, or all of them; not those that another process needs."""
+        """Remove the folders that no command needs (all with `needed`) and no other process uses."""
         for path in [path for path, users in self._users.items() if users <= 0 or needed]:
             del self._users[path]
-            held = self._held.pop(path)
-            with suppress(OSError):  # in use elsewhere, or no longer empty: somebody made it theirs
-                _lock(held, is_shared=False)
+            descriptor = self._descriptors.pop(path)
+            with suppress(OSError):  # another process uses it, or it is no longer empty
+                _lock(descriptor, is_shared=False)
                 path.rmdir()
-            os.close(held)
+            os.close(descriptor)
 
-    def _hold(self, path: Path) -> bool:
-        """Make an empty folder, or take one that is there; False where neither can be."""
-        if path in self._held and _is_open_at(self._held[path], path):
+    def _make(self, path: Path) -> bool:
+        """Make an empty folder, or use an existing one; return whether that succeeded."""
+        if path in self._descriptors and _is_open_at(self._descriptors[path], path):
             return True
         for _ in range(_TRIES):  # another process may be about to remove it
             try:
                 path.mkdir(exist_ok=True)
-                held = os.open(path, os.O_RDONLY)
-            except OSError:  # where we cannot, a command cannot either
+                descriptor = os.open(path, os.O_RDONLY)
+            except OSError:  # then a command cannot make it either
                 return False
             with suppress(OSError):  # not every file system has locks
-                _lock(held, is_shared=True)
-            if _is_open_at(held, path):
-                if path in self._held:
-                    os.close(self._held[path])
-                self._held[path] = held
+                _lock(descriptor, is_shared=True)
+            if _is_open_at(descriptor, path):
+                if path in self._descriptors:
+                    os.close(self._descriptors[path])
+                self._descriptors[path] = descriptor
                 return True
-            os.close(held)
+            os.close(descriptor)
         return False
 
 
@@ -164,16 +161,16 @@ STUBS = Stubs()
 
 
 class Newcomers:
-    """Files that nobody but the user may make, which were not there when a command began."""
+    """Files that only the user may create, and that did not exist when a command began."""
 
     def __init__(self) -> None:
         self._watched: set[Path] = set()
 
     @contextmanager
     def watched(self, paths: Sequence[Path]) -> Iterator[list[Path]]:
-        """Move away what appears while the block lasts, and as processes are left running after it.
+        """Move away files that appear until the block ends and no process is left running after it.
 
-        The list is filled when the block is over, with the names that this has now.
+        When the block ends, the list gets the new names of the files moved by then.
         """
         moved: list[Path] = []
         self._watched.update(paths)
@@ -183,7 +180,7 @@ class Newcomers:
             moved += self.move_away()
 
     def move_away(self) -> list[Path]:
-        """Move away what has appeared; watch no longer once nothing is left running that could make more."""
+        """Move away files that have appeared; stop watching if no process is left that could create more."""
         if not self._watched:
             return []
         moved = [new for path in sorted(self._watched) if (new := _moved_away(path)) is not None]
@@ -192,17 +189,17 @@ class Newcomers:
         return moved
 
     def spare(self, path: Path) -> None:
-        """Leave a file alone that the user is about to write, or has approved."""
+        """Stop watching a file that the user is about to write or has approved."""
         self._watched.discard(path)
 
 
 NEWCOMERS = Newcomers()
-"""The files that commands of this process may not make."""
+"""The files that commands of this process may not create."""
 
 
 @functools.cache
 def find_sandbox() -> SandboxProgram:
-    """Find the system's sandbox and try it; takes some milliseconds once, so call it in a thread."""
+    """Find the system's sandbox and try it; call it in a thread, as the first time takes some milliseconds."""
     match sys.platform:
         case "linux":
             path = find_program("bwrap")
@@ -215,24 +212,24 @@ def find_sandbox() -> SandboxProgram:
 
 
 def _tried(program: SandboxProgram) -> SandboxProgram:
-    """Run nothing within it: in a container, the program may be there and not work."""
+    """Try to run an empty command: in a container, the program may exist but not work."""
     if not program.path:
         return SandboxProgram("", missing=program.missing)
     folder = Path("/usr").resolve()
-    # with everything that a command may need: older versions do not know it all
+    # use every feature that a command may need, because older versions lack some
     hidden = (_private() / "hidden", _private() / "empty")
     walls = Walls(folder, _private() / "tmp", hidden=hidden, read_only=(folder,), is_writable=False)
     try:
-        tried = subprocess.run(  # noqa: S603 - nothing foreign in it
+        done = subprocess.run(  # noqa: S603 - all arguments are our own
             Sandbox(program).enclose(["/bin/sh", "-c", ":"], walls),
             capture_output=True, check=False, timeout=_PROBE_SECONDS, stdin=subprocess.DEVNULL, env=FOR_USER,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         return SandboxProgram("", missing=f"{program.kind} does not work here: {type(error).__name__}")
-    if tried.returncode == 0:
+    if done.returncode == 0:
         return SandboxProgram(program.kind, program.path)
-    said = one_line(tried.stderr.decode(errors="replace"), 200) or f"exit code {tried.returncode}"
-    return SandboxProgram("", missing=f"{program.kind} does not work here: {said}")
+    reason = one_line(done.stderr.decode(errors="replace"), 200) or f"exit code {done.returncode}"
+    return SandboxProgram("", missing=f"{program.kind} does not work here: {reason}")
 
 
 @functools.cache
@@ -247,7 +244,7 @@ def _private() -> Path:
 
 
 def clean_up() -> None:
-    """Remove what the sandboxes of this process left, unless the user let a process run on that uses it."""
+    """Remove what the sandboxes of this process left behind, unless a process still uses it."""
     STUBS.remove(needed=True)
     NEWCOMERS.move_away()
     if _private.cache_info().currsize and not CHILDREN.has_any():
@@ -255,12 +252,12 @@ def clean_up() -> None:
 
 
 def told_of_moved(path: Path) -> str:
-    """Return a line on what a command made where it may not, by the name that this has now."""
+    """Return a line about a forbidden file that a command made; `path` is its new name."""
     return f"{path.name.partition(_MOVED)[0]} may not be made by a command: what one made is now {path.name}"
 
 
 def _moved_away(path: Path) -> Path | None:
-    """Give what is at `path` another name beside it; None where nothing is."""
+    """Rename the file at `path` within its folder, and return its new path; None if there is none."""
     if not os.path.lexists(path):
         return None
     for number in itertools.count(1):
@@ -274,16 +271,19 @@ def _moved_away(path: Path) -> Path | None:
     raise AssertionError  # the count never ends
 
 
-def _is_open_at(held: int, path: Path) -> bool:
+def _is_open_at(descriptor: int, path: Path) -> bool:
     with suppress(OSError):
-        return os.path.samestat(os.fstat(held), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False
 
 
-def _lock(held: int, *, is_shared: bool) -> None:
-    """Lock a folder: shared, after the moment that another needs to remove it; else at once or OSError."""
+def _lock(descriptor: int, *, is_shared: bool) -> None:
+    """Lock a folder: shared, waiting while another process removes it, or exclusively, without waiting.
+
+    Raises OSError.
+    """
     if sys.platform == "win32":
         return
     import fcntl  # noqa: PLC0415 - not on Windows
 
-    fcntl.flock(held, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(descriptor, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX | fcntl.LOCK_NB)

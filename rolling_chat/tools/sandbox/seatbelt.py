@@ -1,4 +1,4 @@
-"""The profile of macOS's sandbox-exec: the walls as rules, of which the last that matches counts."""
+"""The profile of macOS's sandbox-exec: the walls as rules, of which the last match applies."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from rolling_chat.tools.sandbox.walls import Walls
 
-# what programs open for writing without keeping anything there
+# devices that programs open for writing without storing anything
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/dtracehelper")
-# by these a command could have others act for it, outside of the sandbox
+# through these, a command could have other programs act for it outside of the sandbox
 _FORBIDDEN = ("appleevent-send", "job-creation")
 _SERVICES = ("com.apple.coreservices.launchservicesd", "com.apple.SecurityServer")
 
 
 def profile(walls: Walls) -> str:
-    """Return the profile that holds a command within `walls`."""
+    """Return the profile that confines a command to `walls`."""
     return "\n".join(_rules(walls))
 
 

@@ -1,6 +1,6 @@
-"""What a sandboxed command may touch: decided here from the folder, and enforced by each system's program.
+"""Decide what a sandboxed command may access; the system's sandbox program enforces it.
 
-Paths are asked by `os.path`, for which one that may not be looked at is none.
+Paths are checked with `os.path`, which reports inaccessible ones as missing.
 """
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# below the home folder: keys, tokens, passwords, cookies, and what was typed into shells
+# below the home folder: keys, tokens, passwords, cookies and shell histories
 _SECRETS = (
     ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".pgpass",
     ".my.cnf", ".git-credentials", ".vault-token", ".password-store", ".Xauthority", ".ICEauthority",
@@ -27,7 +27,7 @@ _SECRETS = (
     ".local/share/kwalletd", ".local/share/opencode", "Library/Keychains", "Library/Cookies",
     "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 )  # fmt: skip
-# and where a variable names another place for them
+# variables that name other locations for them
 _SECRET_VARIABLES = (
     "GNUPGHOME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "KUBECONFIG", "DOCKER_CONFIG", "NETRC",
     "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GH_CONFIG_DIR", "PGPASSFILE",
@@ -36,13 +36,13 @@ _SECRET_VARIABLES = (
 TEMPORARY_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108  # the system's
 _SOCKETS = ("tmux-*", ".X11-unix", ".ICE-unix", "ssh-*")  # of terminals, desktops and agents
 
-# what the model is told, or what runs by itself, once the folder is trusted
+# instructions for the model, and files that run by themselves, once the folder is trusted
 _BROUGHT_ALONG = ("AGENTS.md", "CLAUDE.md", ".agents", ".claude", ".mcp.json")
 _GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
-# it sends git elsewhere for settings and hooks, and its place cannot be taken: git reads any file there
+# it redirects git to other settings and hooks, and no stub can occupy it: git reads any file there
 _COMMON = "commondir"
-_MAX_FOLDERS = 2_000  # looked through for repositories
-_MAX_PROTECTED = 2_000  # paths: bubblewrap takes 9,000 arguments, three for each
+_MAX_FOLDERS = 2_000  # searched for repositories
+_MAX_PROTECTED = 2_000  # paths; bubblewrap accepts 9,000 arguments, three for each
 _NOT_LOOKED_THROUGH = frozenset({".git", "node_modules"})
 _OF_SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
 _NOT_MODULES = frozenset({"objects", "refs", "logs", "hooks", "info"})
@@ -52,11 +52,11 @@ _NOT_MODULES = frozenset({"objects", "refs", "logs", "hooks", "info"})
 class Walls:
     """The limits of one sandboxed command; every path is absolute and without symlinks.
 
-    It writes in `folder` (if `is_writable`) and `temporary`; what `shared_temporary` folders, which are the
-    system's, hold of others is out of sight. `hidden` cannot be read. `read_only` lie in the
-    folder and cannot be changed, `fixed` are folders there that cannot be renamed, which would move what is
-    read-only out of its place. At `stubs` nothing exists and nothing may be made; nor at `newcomers`, which
-    any listing of the folder would show: what is made there is moved away afterwards.
+    The command can write in `folder` (if `is_writable`) and `temporary`. It does not see the contents of the
+    system's `shared_temporary` folders. `hidden` paths cannot be read. `read_only` paths in the folder cannot
+    be changed, and `fixed` folders there cannot be renamed, which would move the read-only paths in them. At
+    `stubs` nothing exists and nothing can be created. At `newcomers` nothing may be created either, but a
+    stub would be visible in listings of the folder, so files that appear there are moved away afterwards.
     """
 
     folder: Path
@@ -74,7 +74,7 @@ class Walls:
 def plan_walls(
     folder: Path, temporary: Path, environ: Mapping[str, str], own: Iterable[Path], *, has_network: bool
 ) -> Walls:
-    """Decide what a command in `folder` may touch; reads folders, so call it in a thread.
+    """Decide what a command in `folder` may access, reading folders; call it in a thread.
 
     `own` are the program's own files and folders.
     """
@@ -99,13 +99,13 @@ def plan_walls(
 
 
 def _sockets(folder: Path) -> Iterator[Path]:
-    """Yield the folders of sockets that a working folder has in it that is itself the temporary one."""
+    """Yield the socket folders in the working folder, if that is itself a temporary folder of the system."""
     if folder in TEMPORARY_FOLDERS:
         yield from (path for pattern in _SOCKETS for path in folder.glob(pattern))
 
 
 def secret_paths(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files and folders of the user that hold keys and passwords, which need not exist."""
+    """Yield the files and folders of the user with keys and passwords, which need not exist."""
     homes = {environ.get("HOME", "")}
     with suppress(RuntimeError):
         homes.add(str(Path.home()))
@@ -117,7 +117,7 @@ def secret_paths(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _is_protected(folder: Path, own: Sequence[Path]) -> bool:
-    """Whether the working folder itself lies where commands may not write."""
+    """Return whether the working folder itself is in a location where commands must not write."""
     parts = folder.parts
     if ".rolling-chat" in parts or any(folder.is_relative_to(path) for path in own):
         return True
@@ -126,7 +126,7 @@ def _is_protected(folder: Path, own: Sequence[Path]) -> bool:
 
 
 class _Protected:
-    """What was found in the working folder that commands may not change."""
+    """The paths in the working folder that commands may not change or create."""
 
     def __init__(self) -> None:
         self.read_only: list[Path] = []
@@ -136,7 +136,7 @@ class _Protected:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for more: a folder full of repositories must not stop every command."""
+        """Whether no more paths can be added; a folder full of repositories must not make commands fail."""
         return len(self.read_only) + len(self.fixed) + len(self.stubs) > _MAX_PROTECTED
 
 
@@ -167,9 +167,9 @@ def _find_protected(folder: Path) -> _Protected:
 
 
 def _protect(path: Path, found: _Protected, folder: Path) -> None:
-    """Protect a file or folder as it is, or the name of one that does not exist."""
+    """Protect an existing file or folder, or the name of one that does not exist."""
     if os.path.islink(path):
-        # the link itself cannot be protected, what it leads to can
+        # the link itself cannot be protected, but its target can
         target = path.resolve()
         if os.path.exists(target) and target != folder and target.is_relative_to(folder):
             found.read_only.append(target)
@@ -180,7 +180,7 @@ def _protect(path: Path, found: _Protected, folder: Path) -> None:
 
 
 def _protect_repository(git: Path, found: _Protected) -> None:
-    """Protect what decides which programs git runs: settings and hooks, also those of submodules."""
+    """Protect the settings and hooks that decide which programs git runs, including those of submodules."""
     _protect_git(git, found)
     for module in itertools.takewhile(lambda _: not found.is_full, _modules(git)):
         found.fixed += [path for path in module.parents if path.is_relative_to(git / "modules")]
@@ -203,14 +203,14 @@ def _protect_git(git: Path, found: _Protected) -> None:
 
 
 def _modules(git: Path) -> Iterator[Path]:
-    """Yield the repositories of submodules, which git keeps in its own folder."""
+    """Yield the repositories of submodules, which are in git's own folder."""
     for here in _walk(git / "modules", _NOT_MODULES):
         if _is_git_folder(here):
             yield here
 
 
 def _repositories_below(folder: Path) -> Iterator[Path]:
-    """Yield the folders below that hold a `.git`."""
+    """Yield the folders below `folder` that contain a `.git`."""
     for here in _walk(folder, _NOT_LOOKED_THROUGH):
         git = here / ".git"
         if here != folder and os.path.lexists(git) and not os.path.islink(git):
@@ -218,7 +218,7 @@ def _repositories_below(folder: Path) -> Iterator[Path]:
 
 
 def _walk(folder: Path, without: Container[str]) -> Iterator[Path]:
-    """Yield the first some thousand folders from `folder` down, the nearest first."""
+    """Yield `folder` and folders below it, nearest first, up to a limit."""
     waiting, seen = deque([folder]), 0
     while waiting and seen < _MAX_FOLDERS:
         here = waiting.popleft()
@@ -241,7 +241,7 @@ def _is_git_folder(path: Path) -> bool:
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether a path is an empty folder: of these names it is a stub that was left, and nothing of git's."""
+    """Return whether a path is an empty folder: with these names, a stub that was left behind."""
     with suppress(OSError):
         return stat.S_ISDIR(path.lstat().st_mode) and not any(path.iterdir())
     return False
