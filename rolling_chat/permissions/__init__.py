@@ -1,1 +1,1 @@
-"""Permission rules: which calls run without a question, and which never run."""
+"""Permission rules, which decide the calls that run without asking and those that never run."""

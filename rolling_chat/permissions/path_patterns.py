@@ -14,7 +14,8 @@ from pathlib import PurePosixPath
 FILE_TOOLS = frozenset({"edit_file", "multi_edit", "write_file", "move_file", "delete_file"})
 """The tools whose rules may name paths, relative to the working folder."""
 
-# What decides what runs by itself, here or later: neither the policy `edits` nor a wildcard reaches it.
+# Files and folders that decide what runs by itself, now or later. Neither the policy `edits` nor a wildcard
+# allows changes to them.
 _PROTECTED_FOLDERS = frozenset(
     [
         ".git",
@@ -57,7 +58,7 @@ _PROTECTED_FILES = frozenset(
 
 
 def is_protected(path: str) -> bool:
-    """Return whether a path, or the pattern of one, names what decides what runs by itself."""
+    """Return whether a path or a pattern names a protected file, which decides what runs by itself."""
     path = _same(path)
     parts = path.split("/")
     if parts[-1] in _PROTECTED_FILES or not _PROTECTED_FOLDERS.isdisjoint(parts):
@@ -66,29 +67,29 @@ def is_protected(path: str) -> bool:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder, or below it, as file systems compare them that ignore case."""
+    """Return whether a path is a folder or below it, ignoring case like some file systems."""
     path, folder = _same(path), _same(folder)
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def allows(pattern: str, path: str) -> bool:
-    """Return whether an allow rule's pattern permits a path; a wildcard alone names no protected one."""
+    """Return whether an allow rule's pattern permits a path; a wildcard alone permits no protected one."""
     return _compiled(pattern).fullmatch(path) is not None and (
         is_protected(pattern) or not is_protected(path)
     )
 
 
 def denies(pattern: str, path: str) -> bool:
-    """Return whether a deny rule's pattern forbids a path; some file systems take `.ENV` for `.env`."""
+    """Return whether a deny rule's pattern forbids a path, ignoring case like some file systems."""
     return _compiled(_same(pattern)).fullmatch(_same(path)) is not None
 
 
-def pattern_for(paths: Sequence[str], alone: Collection[str] = ()) -> str:
-    """Return the pattern that an "Always" means for paths: all in the folder that they share.
+def pattern_for(paths: Sequence[str], exact_only: Collection[str] = ()) -> str:
+    """Return the pattern that the answer "Always" adds for paths: everything in their common folder.
 
-    A protected path, and one of `alone`, is proposed by itself.
+    For a protected path or one in `exact_only`, it is that path itself.
     """
-    single = next((path for path in paths if is_protected(path) or path in alone), None)
+    single = next((path for path in paths if is_protected(path) or path in exact_only), None)
     if single is not None:
         return _named(single)
     folders = {PurePosixPath(path).parent.as_posix() for path in paths}
@@ -105,12 +106,12 @@ def is_pattern(text: str) -> bool:
 
 
 def _same(path: str) -> str:
-    """Return a path as file systems compare it that ignore case and how letters are composed."""
+    """Return a path normalized for file systems that ignore case and Unicode composition."""
     return unicodedata.normalize("NFC", path).casefold()
 
 
 def _named(path: str) -> str:
-    """Return the pattern that names a path: a `?` for what cannot be written in a rule, and for a `*`."""
+    """Return a pattern for a path, with `?` for `*` and for characters that rules cannot contain."""
     plain = "".join(char if char.isprintable() and char != "*" else "?" for char in path)
     pattern = re.sub(r"^\s|\s$", "?", plain)
     return f"./{pattern}" if pattern.startswith("~") else pattern
@@ -118,11 +119,11 @@ def _named(path: str) -> str:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """`**` crosses folders, `*` and `?` do not."""
+    """Compile a pattern, in which `**` crosses folders and `*` and `?` do not."""
     if pattern.endswith("/"):
         pattern += "**"
     pattern = re.sub(r"\*{3,}", "**", pattern.removeprefix("./"))
-    pattern = re.sub(r"(?:\*\*/)+", "**/", pattern)  # many in a row would be tried in every combination
+    pattern = re.sub(r"(?:\*\*/)+", "**/", pattern)  # repeated ones would backtrack exponentially
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts), re.DOTALL)

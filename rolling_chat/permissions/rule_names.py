@@ -1,4 +1,4 @@
-"""What a question calls a permission rule."""
+"""The short names of permission rules in questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rolling_chat.text import exact
 
 
 def name_of_rule(rule: PermissionRule) -> str:
-    """Return a rule's name, short enough that a narrow screen does not cut it."""
+    """Return a rule's name, short enough for a narrow screen."""
     match rule.reach:
         case "tool":
             return rule.tool

@@ -1,21 +1,21 @@
-"""Permission rules: a tool, and for run_command the words of a command, for changes of files their paths.
+"""Permission rules: a tool, and optionally the words of a command, the paths of changed files, or a host.
 
-As text, which is how settings hold them:
+Their text in the settings:
 
     run_command                     every call of the tool; for one that changes files, see below
     run_command(git status *)       `git status` and whatever arguments follow
     run_command(make test)          exactly this command
-    run_command(=ls *.py)           exactly this command; the sign is needed where the command holds a `*`
+    run_command(=ls *.py)           exactly this command; the sign is needed if the command contains a `*`
     edit_file(src/**)               files below `src`; for the tools that change files
     edit_file(*)                    files in the working folder itself
-    fetch_url(docs.python.org)      pages of this host; `*.python.org` those of the hosts below
-    fetch_url(http://127.0.0.1:80)  exactly this; a host of the local network must be named so, with its port
-    network(pip install *)          `pip install` has network in the sandbox; written like those of commands
+    fetch_url(docs.python.org)      pages of this host; `*.python.org` means its subdomains
+    fetch_url(http://127.0.0.1:80)  exactly this; a host of the local network needs this form, with its port
+    network(pip install *)          `pip install` has network in the sandbox; same form as for commands
     mcp__github__*                  every tool of the MCP server github; without the star, one tool
 
-What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
-to one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
-allows a change of what decides what runs by itself: a rule must name it.
+Rules for edit_file also apply to multi_edit, which makes several edits in one call. A path that is denied to
+one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
+allows a change of a protected file, which decides what runs by itself: a rule must name it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from rolling_chat.web_addresses import SitePattern, WebAddress, is_local, parse_
 COMMAND_TOOL = "run_command"
 FETCH_TOOL = "fetch_url"
 NETWORK = "network"
-"""Stands where rules name a tool: which commands have network in the sandbox, not which may run."""
+"""The name in rules that give commands network in the sandbox, in place of a tool's name."""
 
 MCP_PREFIX = "mcp__"
-"""How the names of the tools of MCP servers begin: `mcp__SERVER__TOOL`."""
+"""The prefix of the names of MCP servers' tools: `mcp__SERVER__TOOL`."""
 
 _OF_COMMANDS = frozenset({COMMAND_TOOL, NETWORK})
 
@@ -53,8 +53,8 @@ _MARKS = re.compile(r"['\"\\`]")
 _EXPANSION = re.compile(r"\$\(\)|\$\{[\w@*]*\}|\$(?:[\d@*]|[A-Za-z_]\w*)")
 _NOT_A_NAME = re.compile(r"[^\w./+-]+")
 
-# No argument makes one of these run a program of the caller's choice, or write a file; for git see `_WRITES`.
-# Everything else is remembered as the exact command.
+# No argument makes one of these run an arbitrary program or write a file; for git, see `_WRITES`.
+# For all others, the exact command is remembered.
 _PREFIX_PROGRAMS = frozenset(
     [
         "basename",
@@ -114,18 +114,18 @@ _PREFIX_SUBCOMMANDS = {
 # These subcommands of git write to any file that an option names.
 _WRITING_SUBCOMMANDS = frozenset(["blame", "diff", "log", "shortlog", "show"])
 _WRITES = "--output"
-_MAY_BE_OPTION = ("-", "*", "?", "[")  # how a pattern begins that may become an option
+_MAY_BE_OPTION = ("-", "*", "?", "[")  # the beginnings of a pattern that may expand to an option
 
 Reach: TypeAlias = Literal["tool", "prefix", "exact", "path", "host"]
 Subject: TypeAlias = str | tuple[str, ...]
-"""What a call is about: a command, an address, a description; for changes of files, the paths that change."""
+"""The subject of a call: a command, an address or a description; for file changes, the changed paths."""
 
 
 @dataclass(frozen=True)
 class PermissionRule:
-    """A permission rule: for a tool, for commands that begin with certain words, one exact command, or paths.
+    """A permission rule for a tool, commands with a common beginning, one exact command, paths or hosts.
 
-    `command` is the pattern of the paths where the reach is "path", and of the hosts where it is "host".
+    If `reach` is "path" or "host", `command` is the pattern of the paths or hosts.
     """
 
     tool: str
@@ -134,7 +134,7 @@ class PermissionRule:
 
     @property
     def text(self) -> str:
-        """Format the rule as it is written in the settings."""
+        """The rule as written in the settings."""
         match self.reach:
             case "tool":
                 return self.tool
@@ -148,21 +148,21 @@ class PermissionRule:
                 return f"{self.tool}({sign}{self.command})"
 
     def is_about(self, tool: str) -> bool:
-        """Return whether the rule is about a tool, by its name or by how that begins."""
+        """Return whether the rule is about a tool, by its name or a prefix of it."""
         return self.tool == tool or (self.tool.endswith("*") and tool.startswith(self.tool[:-1]))
 
     def is_known(self, tools: Collection[str]) -> bool:
-        """Return whether the rule is about one of `tools`, or about an MCP server: these come and go."""
+        """Return whether the rule is about one of `tools` or an MCP server, which need not be configured."""
         return self.tool in tools or self.tool.startswith(MCP_PREFIX)
 
     @property
     def can_be_kept(self) -> bool:
-        """Whether the rule can be written to the settings: a command of several lines cannot."""
+        """Whether the rule can be written to the settings, which a command of several lines cannot."""
         return self.text.isprintable()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The literal words of the command; none where it is no single simple command."""
+        """The literal words of the command; none if it is not a single simple command."""
         try:
             first, *others = split_command(self.command)
         except UnreadableCommandError:
@@ -177,7 +177,7 @@ class PermissionRule:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The words to look for in a command that cannot be parsed for certain."""
+        """The words to search for in a command that cannot be parsed with certainty."""
         return _names(self.command)
 
     def covers(self, part: SimpleCommand) -> bool:
@@ -192,7 +192,7 @@ class PermissionRule:
 
 
 def parse_rule(text: str) -> PermissionRule:
-    """Parse a permission rule. Raises ValueError whose text tells the user the reason."""
+    """Parse a permission rule. Raises ValueError, whose text is the reason for the user."""
     match = _RULE.fullmatch(text.strip())
     if match is None:
         raise ValueError("is no rule")
@@ -203,7 +203,7 @@ def parse_rule(text: str) -> PermissionRule:
 
 
 def _with_pattern(tool: str, inside: str) -> PermissionRule:
-    """Return the rule for a tool with what is in its brackets. Raises ValueError."""
+    """Return the rule for a tool with a pattern in brackets. Raises ValueError."""
     if tool in FILE_TOOLS:
         if not is_pattern(inside.strip()):
             raise ValueError("must have a path below the working folder, such as src/**")
@@ -252,7 +252,7 @@ def is_allowed(
 ) -> bool:
     """Return whether rules allow a call; every part of a compound command must be allowed by itself.
 
-    `exact_only` are those paths of the subject that no pattern with a star allows, whatever it names.
+    `exact_only` are the paths of the subject that no pattern with a star can allow.
     """
     own = [rule for rule in rules if _is_about(rule, tool)]
     if isinstance(subject, tuple):
@@ -275,7 +275,7 @@ def is_allowed(
 
 
 def opens(rules: Iterable[PermissionRule], address: WebAddress) -> bool:
-    """Return whether a rule names an address by scheme, host and port: it may be on the local network."""
+    """Return whether a rule names an address by scheme, host and port, so that it may be a local one."""
     return any(rule.reach == "host" and rule.site.opens(address) for rule in rules)
 
 
@@ -288,7 +288,7 @@ def is_closed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> b
 
 
 def _allows_path(rule: PermissionRule, path: str, *, is_exact_only: bool) -> bool:
-    """Whether a rule allows a change of one path."""
+    """Return whether a rule allows a change of one path."""
     if rule.reach == "tool":
         return not is_exact_only and not is_protected(path)
     if is_exact_only and "*" in rule.command:
@@ -297,7 +297,7 @@ def _allows_path(rule: PermissionRule, path: str, *, is_exact_only: bool) -> boo
 
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> PermissionRule | None:
-    """Return the rule that denies a call, if any; an unparsable command need only name the program."""
+    """Return the rule that denies a call, if any; for an unparsable command, naming the program is enough."""
     own = (rule for rule in rules if _is_about(rule, tool) or _shares_paths(rule, tool))
     return next((rule for rule in own if _denies(rule, subject)), None)
 
@@ -307,12 +307,12 @@ def _is_about(rule: PermissionRule, tool: str) -> bool:
 
 
 def _shares_paths(rule: PermissionRule, tool: str) -> bool:
-    """Whether a deny rule is about paths, and the tool one of those that change files."""
+    """Return whether a deny rule is about paths and the tool changes files."""
     return rule.reach == "path" and tool in FILE_TOOLS
 
 
 def _ruled_as(tool: str) -> str:
-    """Return the tool whose rules hold for a tool as well as its own: several edits are edits."""
+    """Return the tool whose rules also apply to `tool`: those of edit_file for multi_edit."""
     return "edit_file" if tool == "multi_edit" else tool
 
 
@@ -329,7 +329,7 @@ def _denies(rule: PermissionRule, subject: Subject) -> bool:
         return _names_denied(rule, subject)
     if any(rule.covers(part) or _may_become(part, rule.names) for part in parts):
         return True
-    # a program that may run others is denied by what is named anywhere in the command
+    # a program that may run others is denied if the denied one is named anywhere in the command
     return not all(_safe_prefix(part) for part in parts) and _names_denied(rule, subject)
 
 
@@ -348,7 +348,7 @@ def _exact(command: str, tool: str = COMMAND_TOOL) -> PermissionRule:
 
 
 def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:
-    """Return the first words that are safe to allow with any arguments; none if there are none."""
+    """Return the first words that are safe to allow with any arguments, if any."""
     match command.literal:
         case [program, *_] if program in _PREFIX_PROGRAMS:
             return (program,)
@@ -359,9 +359,10 @@ def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:
 
 
 def _may_write(part: SimpleCommand) -> bool:
-    """Whether a word of a git command may be the option that writes a file.
+    """Return whether a word of a git command may be the option that writes a file.
 
-    A file's name may make a pattern one. What follows `--` counts, too: `git blame -S -- --output=x`.
+    A pattern may expand to it because of a file's name. Words after `--` count too, as in
+    `git blame -S -- --output=x`.
     """
     match part.literal:
         case ["git", subcommand, *_] if subcommand in _WRITING_SUBCOMMANDS:
@@ -374,7 +375,7 @@ def _may_write(part: SimpleCommand) -> bool:
 
 
 def _may_become(part: SimpleCommand, wanted: Sequence[str]) -> bool:
-    """Whether the shell may put the wanted program in place of a pattern: `/bin/r? x`."""
+    """Return whether the shell may expand a pattern to the wanted program, as in `/bin/r? x`."""
     first, *others = part.words
     if first.is_literal or not wanted:
         return False
@@ -383,18 +384,18 @@ def _may_become(part: SimpleCommand, wanted: Sequence[str]) -> bool:
 
 
 def _names_denied(rule: PermissionRule, subject: str) -> bool:
-    """Whether a command names what the rule denies, by either reading of its quotes and expansions."""
+    """Return whether a command names what the rule denies, with quotes and expansions removed or split at."""
     return any(_mentions(_names(subject, instead), rule.names) for instead in ("", " "))
 
 
 def _names(text: str, instead: str = "") -> tuple[str, ...]:
-    """Split a text into the names in it, with `instead` of every quote, backslash and plain expansion."""
+    """Return the names in a text, with every quote, backslash and plain expansion replaced by `instead`."""
     bare = _MARKS.sub(instead, _EXPANSION.sub(instead, text.replace("\\\n", "")))
     return tuple(name for name in _NOT_A_NAME.split(bare) if name)
 
 
 def _mentions(names: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the wanted names occur in a row; options may follow the first of them."""
+    """Return whether the wanted names occur in a row; options may follow the first of them."""
     if not wanted:
         return False
     program = _program(wanted[0])
@@ -410,7 +411,7 @@ def _mentions(names: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _program(name: str) -> str:
-    """A program's name as file systems compare it that ignore case, and as Windows completes it."""
+    """Return a program's name normalized for file systems that ignore case, and for Windows's suffix."""
     return name.casefold().removesuffix(".exe")
 
 

@@ -1,8 +1,8 @@
-"""Split a shell command into its simple commands, or say that it cannot be done for certain.
+"""Split a shell command into its simple commands, or report that this is not possible with certainty.
 
-The grammar is a small part of what bash, dash and POSIX sh all read the same way. Whatever lies outside it
-(an expansion, a redirection, a comment, a group, a reserved word, a control character) makes the whole
-command unreadable: then only the user can say whether it is allowed.
+The grammar is a small subset that bash, dash and POSIX sh all read in the same way. Anything else (an
+expansion, a redirection, a comment, a group, a reserved word, a control character) makes the whole command
+unreadable, so that only the user can decide whether it is allowed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import sys
 from dataclasses import dataclass
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_-./:,+=@%^")
-_PATTERN = frozenset("*?[]~")  # the shell may put other words in place of a word that holds one
+_PATTERN = frozenset("*?[]~")  # the shell may expand a word that contains one
 _BLANK = frozenset(" \t")
 _SEPARATOR = re.compile(r"&&|\|\||[;&|\n]")
-_ENDS_LINE = frozenset(";&\n")  # what may stand behind the last command
+_ENDS_LINE = frozenset(";&\n")  # separators that may follow the last command
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=")
 _RESERVED = frozenset(
     [
@@ -45,12 +45,12 @@ _RESERVED = frozenset(
         "!",
     ]
 )
-# builtins of bash that run what an argument holds (`test -v 'a[$(x)]'`) or set variables (`printf -v PATH .`)
+# builtins of bash that run code in an argument (`test -v 'a[$(x)]'`) or set variables (`printf -v PATH .`)
 _EVALUATING = frozenset(["printf", "test"])
 
 
 class UnreadableCommandError(ValueError):
-    """A command that cannot be split for certain."""
+    """A command that cannot be split with certainty."""
 
 
 @dataclass(frozen=True, slots=True)

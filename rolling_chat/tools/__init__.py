@@ -1,4 +1,4 @@
-"""What the model may do: read, list and search files, and run commands with permission."""
+"""The tools that the model may call, such as those that read and change files and run commands."""
 
 from rolling_chat.tools.base import Tool, ToolContext, ToolError, ToolResult
 

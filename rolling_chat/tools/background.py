@@ -1,4 +1,4 @@
-"""Commands that run in the background: started, read, ended, and news of those that ended by themselves."""
+"""Start, read and end commands in the background, and report those that have ended by themselves."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from rolling_chat.tools.process_groups import end_group, group_options, listen
 from rolling_chat.tools.sandbox.sandbox import Enclosed
 
 MAX_KEPT_BYTES = 1_000_000
-"""So much of the output of one command is kept: its beginning, and its end."""
+"""The maximum output of one command that is kept: its beginning and its end."""
 
 MAX_RUNNING = 20
-"""So many commands run at once."""
+"""The maximum number of commands that run at once."""
 
-_MAX_ENDED = 20  # commands that have ended and can still be read
-_MAX_READS = 16  # a pipe is read in pieces of 64 or 256 kB: so many are as much as is kept
-_LINGER = 0.25  # seconds to wait for more output once the command itself has ended
+_MAX_ENDED = 20  # ended commands that can still be read
+_MAX_READS = 16  # reads of a pipe, of 64 or 256 kB each, which is as much as is kept
+_LINGER = 0.25  # seconds to wait for more output after the command itself has ended
 _SHOWN = 60  # characters of a command in a line
 
 
@@ -38,7 +38,7 @@ class BackgroundCommand:
     """One command that runs, or ran, in the background.
 
     `owner` is the session whose model started it. `code` is its exit code, negative for a signal, None while
-    it runs; `was_ended`: on request. `left` are the processes that it left running.
+    it runs. `was_ended`: it was ended on request. `left` are the processes that it left running.
     """
 
     id: str
@@ -60,7 +60,7 @@ class BackgroundCommand:
 
     @property
     def state(self) -> str:
-        """How it is doing, in a few words: `running for 12 s`, `exit code 1 after 3 s`."""
+        """The state of the command: `running for 12 s`, `exit code 1 after 3 s`."""
         if self.code is None:
             return f"running for {time.monotonic() - self.started:.0f} s"
         how = "ended" if self.was_ended else f"exit code {self.code}"
@@ -72,15 +72,15 @@ class BackgroundCommand:
         return f"{self.id} ({one_line(self.command, _SHOWN)})"
 
     async def take_new(self) -> tuple[bytes, int]:
-        """Return the output since the last call, and how many bytes of it were not kept.
+        """Return the output since the last call, and the number of bytes of it that were not kept.
 
-        What the command has already written may still be in the pipe, which the event loop reads when it has
-        nothing else to do: it is given the time.
+        Output may still be in the pipe, which the event loop reads when it has nothing else to do, so this
+        yields to the loop first.
         """
         for _ in range(_MAX_READS):
             before = self.output.total
-            await asyncio.sleep(0)  # looks at the pipe
-            await asyncio.sleep(0)  # reads it
+            await asyncio.sleep(0)  # the loop polls the pipe
+            await asyncio.sleep(0)  # the loop reads it
             if self.output.total == before:
                 break
         new = self.output.since(self._read)
@@ -99,7 +99,7 @@ class BackgroundCommands:
         self.on_end: Callable[[BackgroundCommand], None] | None = None
 
     def all(self, owner: str = "") -> tuple[BackgroundCommand, ...]:
-        """Return the commands that run, or have ended lately; only those of one session if given."""
+        """Return the commands that run or have ended recently, of one session or of all."""
         return tuple(one for one in self._commands.values() if not owner or one.owner == owner)
 
     def running(self) -> tuple[BackgroundCommand, ...]:
@@ -107,7 +107,7 @@ class BackgroundCommands:
         return tuple(one for one in self._commands.values() if one.code is None)
 
     def find(self, id: str, owner: str = "") -> BackgroundCommand | None:
-        """Return the command of that id, None for none."""
+        """Return the command with this id; None if there is none."""
         return next((one for one in self.all(owner) if one.id == id.strip()), None)
 
     async def start(
@@ -119,7 +119,7 @@ class BackgroundCommands:
         *,
         is_sandboxed: bool,
     ) -> BackgroundCommand:
-        """Start a command in its surroundings, which are closed when it is over. Raises OSError."""
+        """Start a command in `enclosing`, which is closed when the command has ended. Raises OSError."""
         if len(self.running()) >= MAX_RUNNING:
             raise OSError(errno.EAGAIN, f"{MAX_RUNNING} run in the background already; end one first")
         async with AsyncExitStack() as stack:
@@ -141,7 +141,7 @@ class BackgroundCommands:
         return started
 
     async def end(self, command: BackgroundCommand) -> None:
-        """End a command and all that it started, and wait until it is over."""
+        """End a command and everything that it started, and wait until it has ended."""
         if command.code is None:
             command.was_ended = True
             await end_group(command)
@@ -149,12 +149,12 @@ class BackgroundCommands:
             await end_children(command.left)
 
     async def end_all(self) -> None:
-        """End all that run."""
+        """End all running commands."""
         for command in self.running():
             await self.end(command)
 
     def take_news(self, owner: str) -> str:
-        """Return lines for the model on its commands that ended by themselves since the last call."""
+        """Return lines for the model about its commands that have ended by themselves since the last call."""
         mine = [one for one in self._news if one.owner == owner]
         self._news = [one for one in self._news if one.owner != owner]
         return "\n".join(f"[background command {one} is over: {one.state}]" for one in mine)
@@ -192,14 +192,14 @@ BACKGROUND = BackgroundCommands()
 
 
 def unconfined(command: Sequence[str], environ: Mapping[str, str]) -> AbstractAsyncContextManager[Enclosed]:
-    """Return the surroundings of a command without a sandbox."""
+    """Return the context to run a command in without a sandbox."""
     return nullcontext(Enclosed(command, environ))
 
 
 def _start(
     command: Sequence[str], folder: Path, environ: Mapping[str, str], writing: int, *, is_sandboxed: bool
 ) -> subprocess.Popen[bytes]:
-    """Start a program by `subprocess`: asyncio kills its own when the event loop ends."""
+    """Start a program with `subprocess`, because asyncio kills its own when the event loop ends."""
     with CHILDREN.starting():
         process = subprocess.Popen(  # noqa: S603 - the user has allowed it
             command,
@@ -215,7 +215,7 @@ def _start(
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process in a thread that does not keep this one from ending."""
+    """Wait for a process in a daemon thread, which does not keep this process from ending."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 

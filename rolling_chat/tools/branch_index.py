@@ -1,9 +1,9 @@
-"""An index of the words of a branch, in memory: which messages have a word, and words with a part in them.
+"""An in-memory index of the words of a branch, which finds the messages with a word or a part of one.
 
-A word that few messages have is a list of their indexes; one that many have is a bitmap, of a bit a message.
-Bitmaps are Python's integers: a question's words are weighed over all messages at once, some microseconds
-each for 100,000 messages. The index follows the branch: what was added is added, and where the branch was
-left for another, what only the old one had is taken back.
+For a rare word, the index has a list of message indices; for a common one, a bitmap with one bit per message.
+Bitmaps are Python integers, so that a question's words are weighed over all messages at once, in some
+microseconds each for 100,000 messages. The index is updated with the branch: new messages are added, and
+after a change of branch, messages that only the old one had are removed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rolling_chat.message_lines import RECALL, piece_text, without_recall
 from rolling_chat.messages import Message
 from rolling_chat.search_terms import is_short, split_words
 
-_MANY = 64  # messages; a word that more have is a bitmap
-_PART = 100_000  # characters that are split into words at a time: some milliseconds
-_MAX_WORDS = 2_000  # that have a part of the question in them
-_NOBODY = array("I")
-_WEIGHT_BITS = 6  # of a word's weight when messages are weighed at once
+_MANY = 64  # messages; a word in more of them has a bitmap
+_PART = 100_000  # characters split into words at a time, in some milliseconds
+_MAX_WORDS = 2_000  # that contain a part of the question
+_NO_HOLDERS = array("I")
+_WEIGHT_BITS = 6  # precision of a word's weight
 
 
 class BranchIndex:
@@ -30,9 +30,9 @@ class BranchIndex:
         self._messages: list[Message] = []
         self._holders: dict[str, array[int] | bytearray] = {}
         self._lengths = array("I", [0])  # words of each message
-        self._vocabulary = "\n"  # every word between line ends, as many as there were when it was joined
+        self._vocabulary = "\n"  # the first `_joined` words, separated by line ends
         self._joined = 0
-        self._total = 0  # words in all
+        self._total = 0  # words in all messages
         self._results, self._calls, self._copies = bytearray(), bytearray(), bytearray()
 
     def follow(self, branch: Sequence[Message]) -> None:
@@ -48,21 +48,21 @@ class BranchIndex:
 
     @property
     def messages(self) -> int:
-        """How many messages are indexed."""
+        """The number of indexed messages."""
         return len(self._messages)
 
     @property
     def usual_length(self) -> float:
-        """The words of an average message."""
+        """The average number of words in a message."""
         return self._total / max(1, len(self._messages))
 
     def length(self, index: int) -> int:
-        """Return how many words a message has."""
+        """Return the number of words in a message."""
         return self._lengths[index]
 
     @property
     def results(self) -> int:
-        """The bitmap of the results of tools."""
+        """The bitmap of tool results."""
         return _number(self._results)
 
     @property
@@ -72,14 +72,14 @@ class BranchIndex:
 
     @property
     def copies(self) -> int:
-        """The bitmap of what `recall` brought."""
+        """The bitmap of the results of `recall`, which are copies."""
         return _number(self._copies)
 
     def having(self, stem: str) -> int:
-        """Return the bitmap of the messages with a word that has `stem` in it; a short one begins it."""
+        """Return the bitmap of messages with a word that contains (if it is short, begins with) `stem`."""
         bits, few = 0, bytearray(len(self._messages) // 8 + 1)
         for word in self._words_with(stem):
-            holders = self._holders.get(word, _NOBODY)
+            holders = self._holders.get(word, _NO_HOLDERS)
             if isinstance(holders, bytearray):
                 bits |= _number(holders)
             else:
@@ -88,7 +88,7 @@ class BranchIndex:
         return bits | _number(few)
 
     def _words_with(self, stem: str) -> Iterator[str]:
-        """Yield the word itself, then _MAX_WORDS of those that have it in them."""
+        """Yield `stem` itself, then at most _MAX_WORDS words that contain it."""
         yield stem
         vocabulary = self._joined_vocabulary()
         wanted = f"\n{stem}" if is_short(stem) else stem
@@ -136,24 +136,24 @@ class BranchIndex:
                     self._holders[word] = _bitmap(holders)
 
     def _forget(self, left: int) -> None:
-        """Take back all but the first `left` messages."""
+        """Remove all but the first `left` messages."""
         del self._messages[left:]
         self._total -= sum(self._lengths[left + 1 :])
         del self._lengths[left + 1 :]
         for bitmap in (self._results, self._calls, self._copies):
             _cut(bitmap, left)
-        for word, held in list(self._holders.items()):
-            if isinstance(held, bytearray):
-                _cut(held, left)
+        for word, holders in list(self._holders.items()):
+            if isinstance(holders, bytearray):
+                _cut(holders, left)
             else:
-                del held[bisect_left(held, left + 1) :]
-            if not held:
+                del holders[bisect_left(holders, left + 1) :]
+            if not holders:
                 del self._holders[word]
         self._joined = -1
 
 
-def best_covered(weighed: Sequence[tuple[float, int]], most: int) -> list[int]:
-    """Return the messages with the greatest weight of bitmaps that have them, of equal ones the newest.
+def best_covered(weighed: Sequence[tuple[float, int]], limit: int) -> list[int]:
+    """Return the `limit` messages whose bitmaps have the greatest total weight; the newest among equals.
 
     The weights are added in binary for all messages at once, with a bitmap for each digit of the sums.
     """
@@ -169,16 +169,16 @@ def best_covered(weighed: Sequence[tuple[float, int]], most: int) -> list[int]:
         maybe |= bits
     for bits in reversed(digits):
         having = maybe & bits
-        if (sure | having).bit_count() > most:
+        if (sure | having).bit_count() > limit:
             maybe = having
         else:
             sure |= having
             maybe &= ~bits
-    return [*indexes_of(sure), *indexes_of(maybe)[::-1][: max(0, most - sure.bit_count())]]
+    return [*indexes_of(sure), *indexes_of(maybe)[::-1][: max(0, limit - sure.bit_count())]]
 
 
 def indexes_of(bits: int) -> list[int]:
-    """Return the positions of the bits that are set, ascending."""
+    """Return the positions of the set bits, ascending."""
     text = bin(bits)[:1:-1]
     found, at = [], text.find("1")
     while at >= 0:
@@ -195,7 +195,7 @@ def bitmap_of(indexes: Iterable[int]) -> int:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut a long text between lines or words: one split in one go would hold up the other threads."""
+    """Cut a long text between lines or words, because splitting it all at once would block other threads."""
     start = 0
     while start < len(text):
         low, high = start + _PART, start + 2 * _PART

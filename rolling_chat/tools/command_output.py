@@ -1,4 +1,4 @@
-"""command_output: what a background command has written, how it is doing, and its end."""
+"""command_output: shows the output and the state of a background command, and ends it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rolling_chat.tools.decoding import decode
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The tool `command_output(id, end)`; it reaches only what the same session has started."""
+    """The tool `command_output(id, end)`, for commands that the same session has started."""
 
     name: str = "command_output"
     needs_permission: bool = False
@@ -20,7 +20,7 @@ class CommandOutput:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Get what a background command wrote since you last asked. Without an id: list them.",
@@ -31,12 +31,12 @@ class CommandOutput:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the id, and whether the command is ended."""
+        """Return the id, and whether the call ends the command."""
         wanted = read_text(arguments, "id", default="")
         return f"{wanted} end" if wanted and read_flag(arguments, "end") else wanted
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Return the new output of a command and how it is doing; end it before, if wanted."""
+        """Return the new output and the state of a command, after ending it if requested."""
         wanted, owner = read_text(arguments, "id", default=""), context.session
         if not wanted:
             listed = [f"{one}: {one.state}" for one in BACKGROUND.all(owner)]

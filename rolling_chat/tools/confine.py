@@ -1,4 +1,4 @@
-"""Confine the tools to the working folder: none reads a file outside of it."""
+"""Confine the tools to the working folder, so that none reads a file outside of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IS_WINDOWS = os.name == "nt"
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A file or folder that the user named: its path with all symlinks followed, and what was there then."""
+    """A file or folder that the user named: its resolved path, and its state at that time."""
 
     path: Path
     is_inside: bool
@@ -35,9 +35,9 @@ class Located:
 
 
 def locate(path: str, context: ToolContext) -> Located | None:
-    """Follow a path that the user named, also out of the working folder; None if nothing is there.
+    """Resolve a path that the user named, even outside the working folder; None if it does not exist.
 
-    What is outside is only named by this: nothing of it is opened.
+    Nothing is opened.
     """
     folder = context.folder.resolve()
     try:
@@ -52,16 +52,16 @@ def locate(path: str, context: ToolContext) -> Located | None:
 
 
 def resolve_inside(path: str, context: ToolContext) -> Path:
-    """Resolve `path`, symlinks too, to a path inside the working folder.
+    """Resolve `path`, including symlinks, to a path inside the working folder.
 
-    Relative paths are the folder's; `~` is the home folder. Raises ToolError for a path outside,
-    one that does not exist and one that no file can have.
+    Relative paths are relative to that folder; `~` is the home folder. Raises ToolError for a path that is
+    outside, does not exist or is invalid.
     """
     folder = context.folder.resolve()
     try:
         named = folder / _expand_home(path, context)
         _require_plain_parts(named)
-        # what is outside answers the same whether it is there or not
+        # the error for a path outside does not reveal whether it exists
         if not named.resolve().is_relative_to(folder):
             raise _outside(path)
         resolved = named.resolve(strict=True)
@@ -75,10 +75,10 @@ def resolve_inside(path: str, context: ToolContext) -> Path:
 
 
 def resolve_parent(path: str, context: ToolContext) -> Path:
-    """Resolve the folder of `path`, symlinks too; the last part stays as it is, and need not exist.
+    """Resolve the folder of `path`, including symlinks, but not the last part, which need not exist.
 
-    Folders that do not exist yet are allowed. Raises ToolError for a path outside the working folder, the
-    folder itself, and a name that no file can have.
+    The folder need not exist either. Raises ToolError for a path outside the working folder, that folder
+    itself, and an invalid name.
     """
     folder = context.folder.resolve()
     try:
@@ -97,7 +97,7 @@ def resolve_parent(path: str, context: ToolContext) -> Path:
 
 
 def resolve_file(path: str, context: ToolContext) -> Path:
-    """Resolve a file as `resolve_inside` does, or one outside that is attached or belongs to a skill."""
+    """Resolve a file like `resolve_inside`, or one outside that is attached or belongs to a skill."""
     named = _expand_home(path, context)
     if context.is_attached is not None and context.is_attached(named):
         return Path(named)
@@ -110,7 +110,7 @@ def resolve_file(path: str, context: ToolContext) -> Path:
 
 
 def _top_of(path: Path, context: ToolContext) -> Path:
-    """Return the folder below which a resolved path may be read: the working folder, or that of a skill."""
+    """Return the folder that permits a resolved path to be read: a skill's or the working folder."""
     folders = context.skills.folders if context.skills is not None else ()
     return next((folder for folder in folders if path.is_relative_to(folder)), context.folder.resolve())
 
@@ -120,17 +120,17 @@ def _outside(path: str) -> ToolError:
 
 
 def relative_name(path: Path, context: ToolContext) -> str:
-    """Return a resolved path as it is shown: relative to the folder, "." for the folder itself."""
+    """Return a resolved path for display: relative to the folder, "." for the folder itself."""
     folder = context.folder.resolve()
     return show_name(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def open_inside(path: Path, context: ToolContext) -> BinaryIO:
-    """Open a path that `resolve_file` gave, for reading bytes.
+    """Open a path from `resolve_file` for reading bytes.
 
-    It is walked to one folder at a time, following no symlink, so that a link put in its way
-    after the check leads nowhere; and it is opened without waiting, so that a pipe cannot hang us.
-    Raises ToolError when it is no regular file or cannot be read.
+    Its folders are opened one by one without following symlinks, so that a link created after the check has
+    no effect. It is opened without blocking, so that a pipe cannot hang the program. Raises ToolError if it
+    is not a regular file or cannot be read.
     """
     name = relative_name(path, context)
     try:
@@ -150,7 +150,7 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
 
 
 def open_folder(path: Path, context: ToolContext) -> int | str:
-    """Open a folder that was resolved; its path where folders cannot be opened. Raises OSError."""
+    """Open a resolved folder; return its path if folders cannot be opened. Raises OSError."""
     if not CAN_WALK:
         return str(path)
     folder = context.folder.resolve()
@@ -161,7 +161,7 @@ def open_folder(path: Path, context: ToolContext) -> int | str:
 
 @contextmanager
 def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
-    """Open the working folder for a process to inherit; nothing where folders cannot be opened."""
+    """Open the working folder for a process to inherit; yield nothing if folders cannot be opened."""
     if not CAN_WALK:
         yield ()
         return
@@ -173,7 +173,7 @@ def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
 
 
 def _require_plain_parts(path: Path) -> None:
-    """Raise ValueError for what Windows takes for another file, or a stream of one: `a.`, `a `, `a:b`."""
+    """Raise ValueError for names that mean another file or a stream on Windows: `a.`, `a `, `a:b`."""
     if not _IS_WINDOWS:
         return
     windows = PureWindowsPath(str(path))

@@ -1,4 +1,4 @@
-"""Bytes from files and commands as text that every provider, and the store, can carry."""
+"""Decode bytes from files and commands to text that every provider and the store accept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_RESULT_BYTES = 10_000_000
 """The most that one result keeps; what the model is shown is capped far below, by the pipeline."""
 
 _BOMS = (
-    # UTF-32's little-endian mark begins with UTF-16's, so it is looked for first.
+    # The little-endian mark of UTF-32 begins with that of UTF-16, so it is tried first.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -21,7 +21,7 @@ _BOMS = (
 
 
 def encoding_of(head: bytes) -> str:
-    """Return the encoding that a file's first bytes name by a byte order mark, else UTF-8."""
+    """Return the encoding given by the byte order mark in a file's first bytes; UTF-8 by default."""
     return next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
 
 
@@ -30,7 +30,7 @@ _KINDS = (
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
     (b"%PDF-", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive"),  # office documents and wheels, too
+    (b"PK\x03\x04", "a ZIP archive"),  # also office documents and wheels
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\x00", "an xz archive"),
@@ -44,7 +44,7 @@ _KINDS = (
     (b"OggS", "an Ogg recording"),
     (b"ID3", "an MP3 recording"),
 )
-_KINDS_WITHIN = (  # RIFF and MP4 name their kind after a size
+_KINDS_WITHIN = (  # RIFF and MP4 have their kind after a size
     (b"WEBP", "a WebP picture"),
     (b"WAVE", "a WAV recording"),
     (b"ftyp", "an MP4 film"),
@@ -53,9 +53,9 @@ _KINDS_WITHIN = (  # RIFF and MP4 name their kind after a size
 
 
 def binary_kind(head: bytes) -> str:
-    """Name the kind of a binary file by its first bytes: "a PNG picture"; "" for text.
+    """Return the kind of a binary file, from its first bytes: "a PNG picture"; "" for text.
 
-    What begins like text is binary where it has a NUL, as git tells it.
+    A file without a known beginning is binary if it contains a NUL, as in git.
     """
     is_wide = encoding_of(head) in {"utf-16", "utf-32"}
     if is_wide or (b"\x00" not in head and not head.startswith(b"%PDF-")):
@@ -68,11 +68,11 @@ def binary_kind(head: bytes) -> str:
 def decode(data: bytes, encoding: str = "utf-8") -> str:
     """Decode any bytes as text; invalid ones and NUL, which SQLite refuses, become U+FFFD.
 
-    Other control characters stay; the screen makes them visible.
+    Other control characters are kept; the screen makes them visible.
     """
     return data.decode(encoding, errors="replace").replace("\x00", "\ufffd")
 
 
 def show_name(path: str | os.PathLike[str]) -> str:
-    """Show a file's name as one line of text, whatever bytes it is made of."""
+    """Return a file's name as one line of text, whatever bytes it contains."""
     return printable(os.fsencode(path).decode("utf-8", errors="surrogateescape"), 0)

@@ -1,4 +1,4 @@
-"""Changes to files as a unified diff, whole: what a question shows and what the transcript keeps."""
+"""Format changes to files as a complete unified diff, for the permission question and the transcript."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rolling_chat.tools.file_changes import FileChange, FileVersion
 from rolling_chat.tools.file_text import FileText, read_file_text
 
 MAX_DIFF = 200_000
-"""A longer diff is not shown, and what cannot be shown is not made."""
+"""The maximum characters of a diff; a change that cannot be shown is not made."""
 
 _CONTEXT = 3  # lines around a change
-_MAX_COMPARED = 4_000_000  # pairs of lines: beyond it the whole is shown as replaced, which is true as well
+_MAX_COMPARED = 4_000_000  # pairs of lines; beyond that, everything is shown as replaced
 _HUNK = re.compile(r"([-+])(\d+)(,\d+)?(?= )")
 _NO_NEWLINE = "\\ No newline at end of file"
 
@@ -28,9 +28,9 @@ _NO_NEWLINE = "\\ No newline at end of file"
 def diff_of(changes: Sequence[FileChange], folder: Path) -> str:
     """Return the changes as one unified diff, with paths relative to `folder`.
 
-    Every byte that changes is in it: encodings, which lines cannot show, are said in a line, and so are line
-    ends; where they are not all of one kind, lines that end in CR LF show the CR. Raises ToolError for a diff
-    of more than MAX_DIFF characters; a file that is only deleted is then described.
+    It shows every byte that changes: changes of encoding or line ends have a line of their own, and if line
+    ends are mixed, lines that end in CR LF show the CR. Raises ToolError for a diff of more than MAX_DIFF
+    characters, except that deleted files are then only described.
     """
     lines: Iterable[str] = (line for change in changes for line in _lines(change, folder))
     if (move := _move(changes)) is not None:
@@ -58,7 +58,7 @@ def count_of(changes: Sequence[FileChange]) -> str:
 
 
 def _move(changes: Sequence[FileChange]) -> tuple[FileChange, FileChange] | None:
-    """Return the deletion and the creation that together only move a file; None if they are no move."""
+    """Return the deletion and the creation that together only move a file; None for any other changes."""
     match changes:
         case [created, deleted] if created.before is None and deleted.after is None:
             if created.after is None or deleted.before is None:
@@ -104,7 +104,7 @@ def _lines(change: FileChange, folder: Path) -> Iterator[str]:
 
 
 def _format_lines(change: FileChange) -> Iterator[str]:
-    """Say what of a change is in no line of its diff."""
+    """Yield lines about the parts of a change that its diff cannot show."""
     before, after = change.before, change.after
     if before is None or after is None:
         yield from () if (before or after) is None else _kind(before or after)
@@ -156,12 +156,12 @@ def _marked(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    """Yield the hunks of a diff; difflib gets only what lies between the first and the last difference."""
+    """Yield the hunks of a diff; difflib gets only the lines from the first to the last difference."""
     first = next(
         (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
     )
-    most = min(len(old), len(new)) - first
-    last = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    rest = min(len(old), len(new)) - first
+    last = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
     start = max(0, first - _CONTEXT)
     ends = len(old) - max(0, last - _CONTEXT), len(new) - max(0, last - _CONTEXT)
     middle = old[start : ends[0]], new[start : ends[1]]
@@ -171,7 +171,7 @@ def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
         yield from (f"+{line}" for line in middle[1])
         return
     for number, line in enumerate(difflib.unified_diff(*middle, n=_CONTEXT, lineterm="")):
-        if number >= 2:  # the names, which are written above
+        if number >= 2:  # skip the names, which are already there
             yield _HUNK.sub(partial(_shifted, by=start), line) if line.startswith("@@") else line
 
 
@@ -181,14 +181,14 @@ def _shifted(numbers: re.Match[str], by: int) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Split at line feeds alone: a file's other separators are characters of its lines."""
+    """Split a text at line feeds only, because other separators are characters of its lines."""
     lines = text.split("\n")
     whole = [f"{line}\n" for line in lines[:-1]]
     return [*whole, lines[-1]] if lines[-1] else whole
 
 
 def _text(version: FileVersion | None) -> FileText | None:
-    """Return a version as text; empty where there is nothing, None for a binary file."""
+    """Return a version as text: empty if there is none, None for a binary file."""
     if version is None:
         return FileText("")
     if version.is_link:

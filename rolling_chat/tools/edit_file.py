@@ -1,4 +1,4 @@
-"""edit_file and multi_edit: replace text in a file, found by what it says and not by its line number."""
+"""edit_file and multi_edit: replace text in a file, found by its contents and not by line numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EditFile:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Replace `old`, copied exactly from the file and unique in it, by `new`; with `all` everywhere.",
@@ -42,7 +42,7 @@ class EditFile:
         return f"{self.name} {arguments.get('path')}"
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that the call would make. Raises ToolError, which names the nearest place."""
+        """Return the change that the call would make. Raises ToolError, which names similar lines."""
         return _prepared(arguments, [_Edit.of(arguments)], context)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -52,7 +52,7 @@ class EditFile:
 
 @dataclass(frozen=True, slots=True)
 class MultiEdit:
-    """The tool `multi_edit(path, edits)`: several edits of one file, all or none."""
+    """The tool `multi_edit(path, edits)`, which makes all of several edits of one file, or none."""
 
     name: str = "multi_edit"
     needs_permission: bool = True
@@ -60,7 +60,7 @@ class MultiEdit:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         edit = {"type": "object", "properties": {"old": _TEXT, "new": _TEXT, "all": _FLAG}}
         return function_schema(
             self.name,
@@ -74,7 +74,7 @@ class MultiEdit:
         return f"{self.name} {arguments.get('path')}"
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that all edits together would make. Raises ToolError that names the edit."""
+        """Return the change that all edits together would make. Raises ToolError, which names the edit."""
         given = arguments.get("edits")
         if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             raise ToolError("The argument 'edits' must be a list of objects with 'old' and 'new'.")

@@ -1,4 +1,4 @@
-"""fetch_url: a page of the web as text, with the user's permission for its host."""
+"""fetch_url: fetches a web page as text, with the user's permission for its host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rolling_chat.tools.web_client import Answer
 
 _CONVERTER = str(Path(__file__).with_name("page_process.py"))
-_TIMEOUT = 20.0  # seconds to turn a page into Markdown
+_TIMEOUT = 20.0  # seconds to convert a page to Markdown
 _SNIFF = 8_192
 _MARKUP = re.compile(r"(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 _TEXT = re.compile(
@@ -54,16 +54,16 @@ class FetchUrl:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         description = "Fetch a page of the web as Markdown."
         return function_schema(self.name, description, {"url": {"type": "string"}}, required=("url",))
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the address, in the one spelling that is fetched. Raises ToolError for one that is not."""
+        """Return the address as it will be fetched. Raises ToolError if it is not valid."""
         return _address(arguments).url
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Fetch the page; its text stands between marks that say where it came from."""
+        """Fetch the page; its text is enclosed in marks, after a line with its origin."""
         from rolling_chat.tools.web_client import fetch  # noqa: PLC0415  # it imports httpcore
 
         address = _address(arguments)
@@ -102,7 +102,7 @@ async def _present(answer: Answer, context: ToolContext) -> str:
     is_page = _MARKUP.match(answer.media_type) or (not answer.media_type and _LOOKS_LIKE_PAGE.match(head))
     text = await _markdown(answer, context) if is_page else _plain(answer)
     cut = f", cut at {len(answer.data):,} bytes" if answer.is_cut else ""
-    # a mark that the page cannot have in it, as it depends on all of the page
+    # the page cannot contain this mark, which depends on the whole page
     mark = hashlib.sha256(answer.data).hexdigest()[:12]
     return (
         f"[{answer.address.url}: {kind}, {size}{cut}{', as Markdown' if is_page else ''}. "
@@ -112,7 +112,7 @@ async def _present(answer: Answer, context: ToolContext) -> str:
 
 
 def _charset_of(answer: Answer) -> str:
-    """Return the codec of a text: by its mark, as the server says, as the page says, else UTF-8."""
+    """Return the codec of a text, from its byte order mark, the server or the page; UTF-8 by default."""
     marked = encoding_of(answer.data[:4])
     if marked != "utf-8":
         return marked
@@ -121,7 +121,7 @@ def _charset_of(answer: Answer) -> str:
         name = codecs.lookup(named[1]).name if named else "utf-8"
     except LookupError:
         return "utf-8"
-    # Python knows many codecs that are no text encodings, and some that are slow on purpose
+    # Python has many codecs that are not text encodings, and some that can be made very slow
     return name if _CODEC.fullmatch(name) else "utf-8"
 
 
@@ -131,7 +131,7 @@ def _plain(answer: Answer) -> str:
 
 
 async def _markdown(answer: Answer, context: ToolContext) -> str:
-    """Turn a page into Markdown in a process of its own: hostile ones take long, or very deep a stack."""
+    """Convert a page to Markdown in a process of its own, as a hostile page may need much time or stack."""
     charset = _charset_of(answer)
     with tempfile.TemporaryDirectory(prefix="rolling-chat-") as folder:
         file = Path(folder, "page")

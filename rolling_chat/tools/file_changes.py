@@ -234,7 +234,7 @@ def _link(temporary: str, name: str, folder: int | None) -> bool:
 
 
 def _require_writable(path: Path, found: FileVersion | None, folder: int | None) -> None:
-    """Raise ToolError if a file is write-protected; write access to its folder would suffice to replace it."""
+    """Raise ToolError if a file is write-protected, although write access to its folder would suffice."""
     if found is None or found.is_link:
         return
     if not os.access(_entry(path, folder), os.W_OK, dir_fd=folder, effective_ids=_HAS_EFFECTIVE_IDS):

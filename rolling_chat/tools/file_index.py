@@ -1,4 +1,4 @@
-"""An index of the files in the working folder, to complete their names while they are typed."""
+"""An index of the files in the working folder, for completing their names."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pathlib import Path
 from rolling_chat.programs import FOR_USER, find_program
 from rolling_chat.tools.search_process import Tree
 
-MAX_FILES = 300_000  # more are left out of the index
-_GIT_SECONDS, _TREE_SECONDS = 20.0, 10.0  # then what was found by then has to do
-_CHUNK = 4_000  # names that are searched at a time: less than a millisecond each
-# What a repository says must run nothing and fetch nothing: it was written by anybody.
+MAX_FILES = 300_000  # further files are not indexed
+_GIT_SECONDS, _TREE_SECONDS = 20.0, 10.0  # the time limits for indexing
+_CHUNK = 4_000  # names searched at a time, in less than a millisecond
+# An untrusted repository must not make git run or fetch anything.
 _HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=", "--no-pager")
 _NO_FETCH = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
-_LETTERS = 40  # of what was typed that are looked for
+_MAX_LETTERS = 40  # of the typed text that are searched for
 
 
 class FileIndex:
-    """The files and folders of the working folder; a folder's name ends in `/`. Searching never waits."""
+    """The files and folders of the working folder; names of folders end in `/`. Searches never wait."""
 
     def __init__(self, files: Iterable[str] = ()) -> None:
         names = sorted(_with_folders(files), key=lambda name: (name.rstrip("/").count("/"), len(name), name))
         self._chunks = [names[at : at + _CHUNK] for at in range(0, len(names), _CHUNK)]
-        # every name after a line end, which is quick to look for
+        # every name follows a line end, which makes searching fast
         self._folded = ["".join(f"\n{_searchable(name)}" for name in chunk) for chunk in self._chunks]
         self._names = frozenset(names)
 
@@ -38,23 +38,23 @@ class FileIndex:
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
-    def search(self, typed: str, most: int) -> list[str]:
-        """Return the names that `typed` may mean, likeliest first; among equals, the least deep come first.
+    def search(self, typed: str, limit: int) -> list[str]:
+        """Return up to `limit` names that match `typed`, best first and, among equals, the least nested.
 
-        A name that begins so; one whose last part does; one that contains it; one with all its letters in
-        this order. Capitals do not matter.
+        The best begin with it; then come those whose last part does, those that contain it, and those with
+        all its letters in order. Case is ignored.
         """
-        wanted = _searchable(typed)[:_LETTERS]
+        wanted = _searchable(typed)[:_MAX_LETTERS]
         found: dict[str, None] = {}
         for names in (
             self._with(f"\n{wanted}"),
             self._named(wanted),
             self._with(wanted),
-            self._spelt(wanted),
+            self._with_letters(wanted),
         ):
-            for name in islice(names, most):
+            for name in islice(names, limit):
                 found[name] = None
-                if len(found) >= most:
+                if len(found) >= limit:
                     return list(found)
         return list(found)
 
@@ -70,8 +70,8 @@ class FileIndex:
                 if "/" not in names[index][at + 1 : -1]:
                     yield names[index]
 
-    def _spelt(self, text: str) -> Iterator[str]:
-        """Yield the names that have all letters of `text` in this order."""
+    def _with_letters(self, text: str) -> Iterator[str]:
+        """Yield the names that contain all letters of `text` in this order."""
         letters = "".join(f"[^\n{re.escape(one)}]*+{re.escape(one)}" for one in text)
         pattern = re.compile(f"\n{letters}")
         for names, folded in zip(self._chunks, self._folded, strict=True):
@@ -83,7 +83,7 @@ class FileIndex:
 
 
 def _lines_with(text: str, folded: str) -> Iterator[tuple[int, int]]:
-    """Yield every line that contains `text`: its index, and where in the line the text begins."""
+    """Yield every line that contains `text`: its index, and the index of the text in the line."""
     begin = index = 0
     at = folded.find(text)
     while at >= 0:
@@ -102,7 +102,7 @@ def read_index(folder: Path, environ: Mapping[str, str]) -> FileIndex:
 
 
 def _from_git(folder: Path, environ: Mapping[str, str]) -> list[str] | None:
-    """Return what git knows of the folder; None outside a repository, and where git cannot be asked."""
+    """Return the files that git lists; None outside a repository, or if git fails."""
     git = find_program("git", environ, folder)
     if git is None:
         return None
@@ -122,7 +122,7 @@ def _from_git(folder: Path, environ: Mapping[str, str]) -> list[str] | None:
     if ended.returncode:
         return None
     names = dict.fromkeys(os.fsdecode(name) for name in ended.stdout.split(b"\0")[:MAX_FILES] if name)
-    # an untracked repository within this one is named as a folder
+    # an untracked nested repository is listed as a folder
     return [name for name in names if not name.startswith(("/", "../"))]
 
 
@@ -147,6 +147,6 @@ def _with_folders(files: Iterable[str]) -> set[str]:
 
 
 def _searchable(name: str) -> str:
-    """Return a name in one line, without regard to capitals, and as long as it was."""
+    """Return a name on one line and in lower case, unless that would change its length."""
     folded = name.lower().replace("\n", "\0")
     return folded if len(folded) == len(name) else name.replace("\n", "\0")

@@ -1,4 +1,4 @@
-"""The text of a file together with its format, so that an edit changes nothing else of its bytes."""
+"""The text of a file with its format, so that an edit changes no other bytes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MARKS = (
 class FileText:
     """A file's text with `\\n` as its only line end, and what is needed to write it back.
 
-    `mark` is the byte order mark. `returns` are the indexes in `text` of the `\\n` that were `\\r\\n`.
-    Bytes that are not valid in the encoding are kept as lone surrogates; `is_valid` says that there are none.
+    `mark` is the byte order mark. `returns` are the indices in `text` of the `\\n` that were `\\r\\n`.
+    Invalid bytes are kept as lone surrogates; `is_valid`: there are none.
     """
 
     text: str
@@ -35,12 +35,12 @@ class FileText:
 
     @property
     def as_in_file(self) -> str:
-        """The text with the line ends that it has in the file."""
+        """The text with the file's line ends."""
         return self._original(0, len(self.text))
 
     @property
     def with_mark(self) -> str:
-        """The text as it is in the file, with the byte order mark as its first character."""
+        """The text with the file's line ends and its byte order mark as the first character."""
         return self.mark.decode(self.encoding) + self.as_in_file
 
     @property
@@ -53,14 +53,14 @@ class FileText:
 
     @property
     def line_end(self) -> str:
-        """The line end of most lines; that of this system's files is `\\n`."""
+        """The most frequent line end; `\\n` by default."""
         return "\r\n" if len(self.returns) * 2 > self.text.count("\n") else "\n"
 
     def replaced(self, spans: Sequence[tuple[int, int]], new: str) -> bytes:
         """Return the file's bytes with each span of `text` replaced by `new`, and no other byte changed.
 
-        Lines of `new` end as the line does in which its span begins. Raises ToolError for a character that
-        the file's encoding does not have, and if the bytes would be read as other text.
+        Lines of `new` get the line end of the line in which the span begins. Raises ToolError for a character
+        that the file's encoding lacks, and if the bytes would be read as other text.
         """
         new = new.replace("\r\n", "\n")
         self._require_encodable(new)
@@ -75,7 +75,7 @@ class FileText:
         return self._encode("".join(parts))
 
     def rewritten(self, content: str) -> bytes:
-        """Return other content in this file's format: its mark, line ends and final newline."""
+        """Return new content in this file's format: its mark, line ends and final newline."""
         content = content.replace("\r\n", "\n").removeprefix("\ufeff" if self.mark else "")
         self._require_encodable(content)
         if self.text.endswith("\n") and content and not content.endswith("\n"):
@@ -83,11 +83,11 @@ class FileText:
         return self._encode(content.replace("\n", self.line_end))
 
     def line_at(self, index: int) -> int:
-        """Return the number of the line, from 1, that the character at `index` is in."""
+        """Return the number, from 1, of the line that contains the character at `index`."""
         return self.text.count("\n", 0, index) + 1
 
     def _original(self, start: int, end: int) -> str:
-        """Return a part of the text with the line ends that it has in the file."""
+        """Return a part of the text with the file's line ends."""
         first, last = bisect_left(self.returns, start), bisect_left(self.returns, end)
         parts, at = [], start
         for index in self.returns[first:last]:
@@ -122,7 +122,7 @@ class FileText:
             ) from None
 
     def _encode(self, text: str) -> bytes:
-        """Return the bytes of a text. Raises ToolError if they would be read as another text, or as none."""
+        """Return the bytes of a text. Raises ToolError if they would be read as another text or as binary."""
         data = self.mark + text.encode(self.encoding, "strict" if self.is_valid else "surrogateescape")
         try:
             read = read_file_text(data, "")
@@ -156,7 +156,7 @@ def read_file_text(data: bytes, name: str) -> FileText:
 
 
 def new_file_text() -> FileText:
-    """Return the format of a new file: UTF-8 without a mark, lines that end in `\\n`."""
+    """Return the format of a new file: UTF-8 without a mark, and `\\n` as line end."""
     return FileText("")
 
 

@@ -1,4 +1,4 @@
-"""The hash of a file's bytes, so that it can be told later whether they are still the same."""
+"""Hash the bytes of files, to find out later whether they have changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileHash:
         self._bytes += len(data)
 
     def finish(self, file: BinaryIO) -> str:
-        """Return the hash, once the rest of `file` is read, in hexadecimal; empty beyond MAX_HASHED_BYTES."""
+        """Read the rest of `file`, and return the hash in hexadecimal; empty beyond MAX_HASHED_BYTES."""
         while self._bytes <= MAX_HASHED_BYTES:
             data = file.read(_PIECE)
             if not data:
@@ -37,9 +37,9 @@ class FileHash:
 
 
 def hash_file(path: Path) -> str | None:
-    """Hash a file as it is now; None if it cannot be read, empty if it is too long."""
+    """Return the hash of a file on disk; None if it cannot be read, empty if it is too long."""
     try:
-        # not waiting: a pipe may have taken the file's place
+        # non-blocking, because a pipe may have replaced the file
         with os.fdopen(os.open(path, _READ), "rb") as file:
             return FileHash().finish(file)
     except (OSError, ValueError):

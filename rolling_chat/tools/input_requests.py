@@ -1,4 +1,4 @@
-"""Tell from a failed command and its output whether it asked for input, of which there is none."""
+"""Detect from a failed command and its output whether it asked for input, which commands do not get."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
-# the shell's own builtin says nothing when it gets nothing; with `<` or after `|` it has its input
+# the shell's own builtin fails silently without input; with `<` or after `|` it has input
 _READS = re.compile(r"(?:^|[;&\n{(]|\b(?:then|do|else))\s*read\b(?![^;&|\n]*<)")
 
 

@@ -1,8 +1,8 @@
-"""Processes that commands left running: found, listed and ended, also those that called setsid.
+"""Find, list and end processes that commands left running, including those that called setsid.
 
-On Linux this process becomes the parent of every orphan among its descendants, and what commands start
-carries a mark in its environment; elsewhere a process is known by the group of the command that it came
-from, and one that left its group is not found.
+On Linux, this process becomes the parent of every orphan among its descendants, and processes started by
+commands have a mark in their environment. Elsewhere, processes are found by the group of their command, so
+that one that has left its group is not found.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from rolling_chat.text import one_line
 
 _PROC = Path("/proc")
 _PR_SET_CHILD_SUBREAPER = 36
-_GRACE = 2.0  # seconds between asking a process to end and ending it
+_GRACE = 2.0  # seconds between asking a process to end and killing it
 _USERS = f"{STARTED_BY}={FOR_USER[STARTED_BY]}".encode()
-_PAUSE = 0.02  # seconds between two looks at what is ending
+_PAUSE = 0.02  # seconds between two checks of ending processes
 _MAX_COMMAND = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process that a command started; `started` tells it from a later one with the same number."""
+    """A process that a command started; `started` distinguishes it from a later one with the same number."""
 
     pid: int
     started: str
@@ -41,7 +41,7 @@ class Child:
 
     @property
     def id(self) -> tuple[int, str]:
-        """Return what identifies the process even after its number is reused."""
+        """A value that identifies the process even after its number is reused."""
         return self.pid, self.started
 
     def __str__(self) -> str:
@@ -61,15 +61,15 @@ class _Entry:
 class Children:
     """A register of the processes that commands of this program have started.
 
-    Each command is in a session of its own.
+    Each command has a process session of its own.
     """
 
     def __init__(self) -> None:
         self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._sessions: set[int] = set()  # of all commands so far
         self._running: set[int] = set()  # of the commands that have not ended
-        self._sandboxed: set[int] = set()  # of the commands that have a process of the sandbox around them
-        self._serving: set[int] = set()  # processes that are waited for elsewhere, such as MCP servers
+        self._sandboxed: set[int] = set()  # of the commands with a process of the sandbox around them
+        self._serving: set[int] = set()  # processes that are reaped elsewhere, such as MCP servers
         self._starting = 0
         self._known: set[tuple[int, str]] = set()
 
@@ -80,7 +80,7 @@ class Children:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Do not reap children while a process is being started: asyncio waits for that one."""
+        """Do not reap children while a process is being started, because asyncio waits for that one."""
         _adopt_orphans()
         self._starting += 1
         try:
@@ -89,7 +89,7 @@ class Children:
             self._starting -= 1
 
     def serves(self, pid: int) -> None:
-        """Record a process that no command started, with a session of its own: it is none of theirs."""
+        """Record a process with its own session that no command started, such as an MCP server."""
         self._serving.add(pid)
 
     def served(self, pid: int) -> None:
@@ -104,7 +104,7 @@ class Children:
         self._running.add(pid)
 
     def ended(self, pid: int) -> tuple[Child, ...]:
-        """Record the end of a command; return the processes that were newly left running."""
+        """Record the end of a command; return the processes that it left running."""
         self._running.discard(pid)
         left = self.left_running()
         fresh = tuple(child for child in left if child.id not in self._known)
@@ -112,7 +112,7 @@ class Children:
         return fresh
 
     def left_running(self) -> tuple[Child, ...]:
-        """Find every process that a command left running when it ended, oldest number first."""
+        """Find the processes that commands left running when they ended, in the order of their numbers."""
         if sys.platform == "win32" or not self._sessions:
             return ()
         entries = _by_proc() if (_PROC / "self/stat").exists() else _by_ps()
@@ -124,29 +124,30 @@ class Children:
         return tuple(_child(entry) for entry in left if not self._is_sandbox(entry, ours))
 
     def _is_sandbox(self, entry: _Entry, ours: set[int]) -> bool:
-        """Whether a process is the sandbox's own, which ends with the last one in it.
+        """Return whether a process is the sandbox's own, which ends with the last one in it.
 
-        It is the one above the others: orphans within a sandbox become its children.
+        It is the parent of the others, because orphans within a sandbox become its children.
         """
         return entry.session in self._sandboxed and entry.parent not in ours
 
     def has_any(self) -> bool:
-        """Return whether a command runs, or something that one left running."""
-        # on Linux it is looked: nobody has seen the end of one whose event loop was closed
+        """Return whether a command runs, or a process that one left running."""
+        # on Linux check the processes, because the end of one whose event loop was closed was not recorded
         running = self._running if sys.platform != "linux" else set(filter(self.group_runs, self._running))
         return bool(running) or bool(self.left_running())
 
     def group_runs(self, pid: int) -> bool:
-        """Return whether anything of a command's session still runs, also where its leader has ended."""
+        """Return whether any process of a command's session still runs, even if its leader has ended."""
         entries = _by_proc() if sys.platform == "linux" else []
         session = [entry for entry in entries if entry.session == pid and entry.state not in "ZX"]
         members = {entry.pid for entry in session}
         return any(not self._is_sandbox(entry, members) for entry in session)
 
     def _of_commands(self, alive: dict[int, _Entry]) -> set[int]:
-        """Find the processes that commands started: by session or mark, and all their descendants.
+        """Find the processes that commands started, by session or mark, and all their descendants.
 
-        An orphan without a mark has wiped its environment: what the user has us start is marked, too.
+        An orphan without any mark has wiped its environment, because programs started for the user are marked
+        too.
         """
         if sys.platform == "win32":
             return set()
@@ -157,14 +158,14 @@ class Children:
         for pid in near - roots:
             environment = _read(pid, "environ")
             is_orphan = alive[pid].parent == me and alive[pid].session != own and _adopt_orphans()
-            # one that is just being started has neither words nor an environment
+            # a process that is just being started has neither arguments nor an environment
             is_wiped = is_orphan and _USERS not in environment and _read(pid, "cmdline") != b""
             if is_wiped or f"{STARTED_BY}={self._token}".encode() in environment:
                 roots.add(pid)
         return _with_descendants(alive, roots)
 
     def _reap(self, entries: Iterable[_Entry]) -> None:
-        """Reap adopted orphans that ended: nothing else waits for them."""
+        """Reap adopted orphans that have ended, because nothing else waits for them."""
         if sys.platform == "win32" or self._starting:
             return
         own = os.getsid(0)
@@ -176,7 +177,7 @@ class Children:
 
 
 CHILDREN = Children()
-"""The children of this process; they belong to the process, not to a session."""
+"""The children of this process, in all sessions."""
 
 
 async def end_children(children: Iterable[Child]) -> None:
@@ -203,7 +204,7 @@ def _signal(children: Iterable[Child], number: int) -> tuple[Child, ...]:
 
 
 def _still(children: Iterable[Child]) -> tuple[Child, ...]:
-    """Return those that still run, and are the same processes."""
+    """Return those that still run and are the same processes."""
     wanted = tuple(children)
     running = {child.id for child in CHILDREN.left_running()} if wanted else set()
     return tuple(child for child in wanted if child.id in running)
@@ -216,7 +217,7 @@ def _child(entry: _Entry) -> Child:
 
 
 def _with_descendants(alive: Mapping[int, _Entry], roots: set[int]) -> set[int]:
-    """Return `roots`, and all that descends from them."""
+    """Return `roots` and all their descendants."""
     children: dict[int, list[int]] = {}
     for entry in alive.values():
         children.setdefault(entry.parent, []).append(entry.pid)
@@ -242,7 +243,7 @@ def _by_proc() -> list[_Entry]:
             continue
         with suppress(OSError, IndexError):
             text = (place / "stat").read_text(errors="replace")
-            # the name, in brackets, may hold anything; what follows it is plain (man 5 proc)
+            # the name, in brackets, may contain anything; the fields after it are plain (man 5 proc)
             head, _, tail = text.rpartition(")")
             fields = tail.split()
             name = head.partition("(")[2]
@@ -252,16 +253,16 @@ def _by_proc() -> list[_Entry]:
 
 
 def _by_ps() -> list[_Entry]:
-    """List processes by `ps`, where there is no /proc; the process group serves as the session."""
+    """List processes with `ps`, for systems without /proc; the process group is used as the session."""
     ps = find_program("ps")
     if ps is None:
         return []
     with suppress(OSError, subprocess.SubprocessError):
-        asked = subprocess.run(  # noqa: S603 - nothing foreign in it
+        listing = subprocess.run(  # noqa: S603 - all arguments are our own
             [ps, "-axo", "pid=,ppid=,pgid=,state=,lstart=,command="],
             capture_output=True, check=False, timeout=5,
         )  # fmt: skip
-        rows = (line.split(None, 9) for line in asked.stdout.decode(errors="replace").splitlines())
+        rows = (line.split(None, 9) for line in listing.stdout.decode(errors="replace").splitlines())
         return [
             _Entry(int(row[0]), int(row[1]), int(row[2]), row[3][:1], " ".join(row[4:9]), row[9])
             for row in rows
@@ -272,7 +273,7 @@ def _by_ps() -> list[_Entry]:
 
 @functools.cache
 def _adopt_orphans() -> bool:
-    """Become the parent of descendants whose own has ended; whether the system can."""
+    """Become the parent of orphaned descendants; return whether the system supports that."""
     if sys.platform != "linux":
         return False
     with suppress(OSError, AttributeError):

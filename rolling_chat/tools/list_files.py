@@ -1,4 +1,4 @@
-"""list_files: what is in a folder of the working folder."""
+"""list_files: lists the contents of a folder."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class ListFiles:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(self.name, _DESCRIPTION, {"path": {"type": "string"}})
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the folder."""
+        """Return the folder to list."""
         return f"list_files {arguments.get('path') or '.'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """List one name a line, sorted; folders end in "/", links show their target."""
+        """Return one name per line, sorted; folders end in "/", links show their target."""
         return await asyncio.to_thread(_list, read_text(arguments, "path", default="."), context)
 
 
@@ -44,7 +44,7 @@ def _list(path: str, context: ToolContext) -> ToolResult:
 
 
 def list_folder(folder: Path, context: ToolContext) -> ToolResult:
-    """List a folder that `resolve_inside` gave, or one outside that the user approved. Raises ToolError."""
+    """List a folder from `resolve_inside`, or one outside that the user approved. Raises ToolError."""
     name = relative_name(folder, context)
     try:
         opened = open_folder(folder, context)
@@ -76,7 +76,7 @@ def _line(entry: os.DirEntry[str], folder: int | str) -> str:
 def _target(entry: os.DirEntry[str], folder: int | str) -> str:
     where = folder if isinstance(folder, int) else None
     try:
-        # the name where the folder is open, else the whole path
+        # the name if the folder is open, else the whole path
         return show_name(os.readlink(entry.path, dir_fd=where))
     except OSError:
         return "?"

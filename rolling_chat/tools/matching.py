@@ -1,4 +1,4 @@
-"""Finding the text that an edit replaces; where it is not found, the nearest place and what differs there."""
+"""Find the text that an edit replaces, or else the most similar lines and how they differ."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from rolling_chat.tools.base import ToolError
 from rolling_chat.tools.file_text import FileText
 
-_MAX_LINES_NAMED = 12  # of the places of a text that is not unique
-_MAX_CANDIDATES = 8  # places in the file that are compared with what was looked for
-_MAX_COMPARED = 2_000  # characters of a place that are compared one by one: the time grows with the square
+_MAX_LINES_NAMED = 12  # lines named for a text that is not unique
+_MAX_CANDIDATES = 8  # places in the file to compare
+_MAX_COMPARED = 2_000  # characters to compare in a place; the time grows with their square
 _MIN_LIKENESS = 0.5
-_SHOWN = 120  # characters of a line that differs
+_SHOWN = 120  # characters of a differing line
 _ALIKE = {
     **dict.fromkeys(map(ord, '\u2018\u2019\u201c\u201d\u00ab\u00bb`"'), "'"),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
@@ -23,13 +23,13 @@ _ALIKE = {
 
 
 def find_spans(file: FileText, old: str, name: str, *, all_of_them: bool) -> list[tuple[int, int]]:
-    """Return where `old` is in the file: once, or wherever it is with `all_of_them`.
+    """Return the span of `old` in the file, or all spans with `all_of_them`.
 
-    Raises ToolError if it is nowhere, naming the nearest place and what differs, or in several places,
-    naming their lines.
+    Raises ToolError if it is not there, naming the most similar place and the difference, or if it is in
+    several places, naming their lines.
     """
     old = old.replace("\r\n", "\n")
-    # places that overlap are several, too: which of them is meant?
+    # overlapping places are ambiguous too
     spans = list(_occurrences(file.text, old, len(old) if all_of_them else 1))
     if not spans:
         raise ToolError(_not_found(file, old, name))
@@ -68,7 +68,7 @@ def _not_found(file: FileText, old: str, name: str) -> str:
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> _Nearest | None:
-    """Return the lines that are most like those wanted; None if nothing is like them."""
+    """Return the lines that are most similar to those wanted; None if none are similar."""
     size = len(wanted)
     found = [
         _Nearest(
@@ -81,7 +81,7 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> _Nearest | None:
 
 
 def _candidates(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where the places begin that share most lines with those wanted, blanks and quotes aside."""
+    """Return the first lines of the places that share most lines with those wanted, ignoring spelling."""
     known: dict[str, list[int]] = {}
     for offset, line in enumerate(wanted):
         if folded := _folded(line):
@@ -92,12 +92,12 @@ def _candidates(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
             start = max(0, number - offset)
             votes[start] = votes.get(start, 0) + 1
     if not votes:
-        votes = _like_the_longest(lines, wanted)
+        votes = _similar_to_longest(lines, wanted)
     return sorted(votes, key=lambda start: (-votes[start], start))[:_MAX_CANDIDATES]
 
 
-def _like_the_longest(lines: Sequence[str], wanted: Sequence[str]) -> dict[int, int]:
-    """Look for lines that are like the longest line wanted, where none equals any of them."""
+def _similar_to_longest(lines: Sequence[str], wanted: Sequence[str]) -> dict[int, int]:
+    """Find lines that are similar to the longest line wanted, if none equals any of them."""
     offset, longest = max(enumerate(wanted), key=lambda one: len(one[1].strip()))
     words = set(re.findall(r"\w+", longest.lower()))
     if not words:
@@ -118,12 +118,12 @@ def _likeness(text: str, wanted: str) -> float:
 
 
 def _folded(text: str) -> str:
-    """Return text without what is easily written otherwise: blanks, quotes, dashes, case."""
+    """Return text without differences in white space, quotes, dashes and case."""
     return "".join(text.translate(_ALIKE).split()).lower()
 
 
 def _difference(old: str, there: str) -> str:
-    """Say in a clause what differs between what was looked for and what is there."""
+    """Return a clause that describes the difference between `old` and the text in the file."""
     if _unquoted(old) == _unquoted(there):
         return "which differs in its quotation marks or dashes"
     old_lines, there_lines = old.split("\n"), there.split("\n")

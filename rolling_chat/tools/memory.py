@@ -1,4 +1,4 @@
-"""What a tool may see of the conversation it runs in, and the ids by which its messages are named."""
+"""A tool's view of the conversation, and the ids of its messages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Memory(Protocol):
     """
 
     async def branch(self) -> Sequence[Message]:
-        """Return the messages from the first to the head; those of a long session may have to be read."""
+        """Return the messages from the first to the head, reading missing ones of a long session."""
         ...
 
     @property
     def excluded(self) -> frozenset[str]:
-        """The ids of messages that the user keeps from the model."""
+        """The ids of messages that are hidden from the model."""
         ...
 
     @property
@@ -51,6 +51,6 @@ _ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})(?: lines? [\d, -]+)?\]?", re.IGN
 
 
 def index_named(text: str) -> int | None:
-    """Parse a message's index from what a user types (`r17`, `[recall: r17 lines 2-9]`), else None."""
+    """Parse a message's index from typed text (`r17`, `[recall: r17 lines 2-9]`); None if it has none."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""Matching lines that are in memory against a pattern that nobody vouches for."""
+"""Match lines in memory against an untrusted pattern."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rolling_chat.tools import search_process
 from rolling_chat.tools.base import ToolError
 from rolling_chat.tools.process import run_process
 
-_TIMEOUT = 5.0  # seconds; a pattern that backtracks without end is stopped
+_TIMEOUT = 5.0  # seconds, after which a pattern that backtracks endlessly is stopped
 _LONGEST_PATTERN = 1_000  # characters
 _FILE = "piece"
 _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
 
 
 async def matching_lines(lines: Sequence[str], pattern: str) -> tuple[list[int], str]:
-    """Find the lines that match, numbered from 1, with a note if the pattern was taken as plain text.
+    """Return the numbers, from 1, of the matching lines, and a note if the pattern was used as plain text.
 
-    Upper and lower case are the same. What is no plain text is matched in a process of its own, for
-    nothing but its end stops Python's `re`. Raises ToolError for a pattern that takes too long.
+    Case is ignored. Regular expressions are matched in a process of their own, because Python's `re` can only
+    be stopped with its process. Raises ToolError for a pattern that takes too long.
     """
     if "\n" in pattern or "\x00" in pattern or len(pattern) > _LONGEST_PATTERN:
         raise ToolError(

@@ -1,4 +1,4 @@
-"""Finding the messages of a branch that answer a question, by its words."""
+"""Search a branch for the messages that answer a question, by its words."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def search_branch(
     ranking: Ranking = _DEFAULT,
     hidden: Collection[int] = (),
 ) -> list[Found]:
-    """Rank the messages at the given indexes (from 1) by how well they answer a question, best first.
+    """Rank the messages at the given indices (from 1) by how well they answer a question, best first.
 
-    Those `hidden` are left out. Of several messages with the same line only the newest comes, and what
-    `recall` was asked and brought is left out: it is a copy.
+    Messages in `hidden` are left out, and so are the calls and results of `recall`, which are copies. Of
+    several messages with the same line, only the newest is included.
     """
     query = Query.of(question)
     with _INDEX_LOCK:
@@ -59,10 +59,10 @@ def search_branch(
 def telling_part(
     branch: Sequence[Message], question: str, indexes: Iterable[int], hidden: Collection[int] = ()
 ) -> tuple[str, list[int]]:
-    """Return the part of a question that says most, folded, and the messages in prose with it, newest first.
+    """Return the most specific part of a question, folded, and the prose messages with it, newest first.
 
-    It is the name in it that the fewest have, or without a name the rarest word, if that is rare. The part is
-    empty where there is none that several messages have.
+    It is the name in the fewest messages, or without a name the rarest word, if that is rare. It is empty if
+    no such part is in several messages.
     """
     query = Query.of(question)
     with _INDEX_LOCK:
@@ -74,8 +74,8 @@ def telling_part(
         rare = max(_RARE, len(branch) // _RARE)
     words = [(stem, bits) for stem, bits in words if bits.bit_count() <= rare]
     for parts in (names, words):
-        if held := [(bits.bit_count(), part, bits) for part, bits in parts if bits.bit_count() > 1]:
-            _, part, bits = min(held)
+        if repeated := [(bits.bit_count(), part, bits) for part, bits in parts if bits.bit_count() > 1]:
+            _, part, bits = min(repeated)
             return part, indexes_of(bits)[::-1]
     return "", []
 
@@ -86,9 +86,9 @@ def _having_all(stems: Sequence[str]) -> int:
 
 
 def _candidates(
-    having: Mapping[str, int], statistics: Statistics, results: int, calls: int, most: int
+    having: Mapping[str, int], statistics: Statistics, results: int, calls: int, limit: int
 ) -> list[int]:
-    """Return the messages that have most of the question themselves, and those that have with a neighbor."""
+    """Return the messages with most of the question, by themselves or together with a neighbor."""
     weights = statistics.weights(having)
     answered = {one: _answering(bits & calls, results) for one, bits in having.items()}
     anything = 0
@@ -96,11 +96,11 @@ def _candidates(
         anything |= bits & ~results
     alone = [(weights[one], bits | answered[one]) for one, bits in having.items()]
     together = [(weights[one], (bits | bits << 1 | bits >> 1) & anything) for one, bits in having.items()]
-    return list(dict.fromkeys(best_covered(alone, most) + best_covered(together, most // 2)))
+    return list(dict.fromkeys(best_covered(alone, limit) + best_covered(together, limit // 2)))
 
 
 def _answering(calls: int, results: int) -> int:
-    """Return the bitmap of the results that come right after calls."""
+    """Return the bitmap of the results that directly follow calls."""
     found, following = 0, calls
     for _ in range(_MAX_RESULTS):
         following = following << 1 & results
@@ -113,7 +113,7 @@ def _answering(calls: int, results: int) -> int:
 def _held(
     having: Mapping[str, int], chosen: Sequence[int], index: BranchIndex, prose: Sequence[int]
 ) -> dict[int, Held]:
-    """Return which words the chosen messages have, and those around the prose among them."""
+    """Return the words of the chosen messages, and of the neighbors of prose messages among them."""
     size = index.messages // 8 + 1
     bitmaps = {one: bits.to_bytes(size, "little") for one, bits in having.items()}
     held = dict.fromkeys(chosen, Held({}, 0))
@@ -127,7 +127,7 @@ def _held(
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """The messages of a branch that may be found (`search_ranking.Messages`)."""
+    """The messages of a branch for ranking (`search_ranking.Messages`)."""
 
     branch: Sequence[Message]
     split: dict[int, list[str]] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class _Searched:
         return self.split[index]
 
     def title(self, index: int) -> tuple[str, float]:
-        """The call of a result, and the request of a reply."""
+        """Return the call of a result or the request of a reply, with its weight."""
         asking = self.asked_by(index)
         if asking is None:
             return "", 0.0

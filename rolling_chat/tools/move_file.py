@@ -1,4 +1,4 @@
-"""move_file and delete_file: give a file another path, or remove it."""
+"""move_file and delete_file: move or delete a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MoveFile:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Move or rename a file to a path that is free.",
@@ -37,7 +37,7 @@ class MoveFile:
         return f"{self.name} {arguments.get('path')} to {arguments.get('to')}"
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that the call would make. Raises ToolError where the new path is taken."""
+        """Return the change that the call would make. Raises ToolError if the new path exists."""
         source, target = (locate(read_text(arguments, key), context) for key in ("path", "to"))
         moved = _existing(source, arguments, context)
         if source == target:
@@ -45,7 +45,7 @@ class MoveFile:
         if read_version(target, context) is not None:
             raise ToolError(f"{relative_name(target, context)} exists already: delete it first.")
         folder = context.folder.resolve()
-        # first the new one: if that fails, nothing is lost
+        # create the new file first, so that nothing is lost if that fails
         changes = FileChange(target, None, moved.rewritten(moved.data)), FileChange(source, moved, None)
         line = f"Moved {relative_name(source, context)} to {relative_name(target, context)}"
         return PreparedEdit(changes, line, folder, context.knows(source, moved.sha256))
@@ -65,7 +65,7 @@ class DeleteFile:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Delete one file.",
@@ -78,7 +78,7 @@ class DeleteFile:
         return f"{self.name} {arguments.get('path')}"
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that the call would make. Raises ToolError where there is no such file."""
+        """Return the change that the call would make. Raises ToolError if there is no such file."""
         path = locate(read_text(arguments, "path"), context)
         change = FileChange(path, _existing(path, arguments, context), None)
         return PreparedEdit((change,), f"Deleted {relative_name(path, context)}", context.folder.resolve())

@@ -23,7 +23,7 @@ class NoteTool:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Keep a short note in your prompt. `replaces`: the id of a note that is out of date.",

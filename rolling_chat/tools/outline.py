@@ -1,4 +1,4 @@
-"""outline: the signatures of a source file, or of the files in a folder, with their lines."""
+"""outline: lists the signatures of a source file or of a folder's files, with their lines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What was read, and a line on what was not, if anything."""
+    """The texts that were read, and a line about what was left out, if anything."""
 
     files: Sequence[_Source]
     left_out: str = ""
@@ -61,7 +61,7 @@ class Outline:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "List classes and functions of a source file or folder with their lines.",
@@ -70,7 +70,7 @@ class Outline:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the file or folder."""
+        """Return the file or folder to outline."""
         return f"outline {arguments.get('path') or '.'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:

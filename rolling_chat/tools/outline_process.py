@@ -1,9 +1,9 @@
-"""Finding the signatures in source files: by parsers where they are installed, else by regular expressions.
+"""Find the signatures in source files, by parsers if they are installed, else by regular expressions.
 
-It runs as a process of its own (`python -I outline_process.py FILE`): a parser may need a deep stack or die
-of a hostile source, and only a process can be stopped. It imports nothing of the program.
+It runs as a process of its own (`python -I outline_process.py FILE`): a parser may need a deep stack or crash
+on a hostile source, and only a process can be stopped. It imports nothing of the program.
 
-FILE is JSON: a list of pairs, a suffix and a text. It prints, for each, a list of [line, depth, signature].
+FILE is JSON: a list of pairs of a suffix and a text. For each, it prints a list of [line, depth, signature].
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "ge
 
 
 def outline(suffix: str, text: str) -> list[Entry]:
-    """Return the signatures of a text, by the best way that there is for its language."""
+    """Return the signatures of a text, by the best available method for its language."""
     if suffix == "py":
         try:
             return _limited(_of_python(ast.parse(text).body, 0))
@@ -101,7 +101,7 @@ def _limited(entries: Iterator[Entry]) -> list[Entry]:
 
 
 def _of_python(body: list[ast.stmt], depth: int) -> Iterator[Entry]:
-    """Yield classes and functions, those under a condition too; nothing that is in a function."""
+    """Yield classes and functions, including those under a condition, but not those in functions."""
     for node in body:
         match node:
             case ast.ClassDef():
@@ -135,7 +135,7 @@ def _by_pattern(suffix: str, text: str) -> Iterator[Entry]:
 
 
 def _parser(grammar: str) -> Any:
-    """Return a parser of a grammar; None where it is not installed."""
+    """Return a parser of a grammar; None if it is not installed."""
     if not grammar:
         return None
     module, _, function = grammar.partition(":")
@@ -172,7 +172,7 @@ def _is_signed(node: Any) -> bool:
 
 
 def _hides(node: Any) -> bool:
-    """Whether what is in a node is no one's business: the body of a function."""
+    """Return whether a node's contents are skipped, because it is the body of a function."""
     return bool(_CLOSED.match(node.type)) or node.type in {"variable_declarator", "arrow_function"}
 
 

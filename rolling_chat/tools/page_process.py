@@ -1,10 +1,10 @@
-"""Turning a page of the web into Markdown.
+"""Convert a web page to Markdown.
 
-It runs as a process of its own (`python -I page_process.py FILE CHARSET ADDRESS`): a hostile page may take
-long, much memory or a deep stack, and only a process can be stopped. It imports nothing of the program.
+It runs as a process of its own (`python -I page_process.py FILE CHARSET ADDRESS`): a hostile page may need
+much time, memory or stack, and only a process can be stopped. It imports nothing of the program.
 
-The page is first written anew: without scripts and styles, without what is hidden, without attributes but
-the few that Markdown has a sign for, and nested no deeper than the converter can follow.
+The page is first rewritten without scripts, styles and hidden parts, with only the attributes that Markdown
+can express, and nested no deeper than the converter can follow.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from urllib.parse import urljoin, urlsplit
 
 _MAX_DEPTH = 60
 _MAX_MEMORY = 1_500_000_000  # bytes
-_MAX_KEPT = 500_000  # characters of a page that are converted, which takes some seconds
+_MAX_KEPT = 500_000  # characters of a page to convert, which takes some seconds
 _GOES_ON = "[… the page goes on]"
-_MIN_MAIN = 200  # characters of a page's main part; in a shorter one there is only its title
+_MIN_MAIN = 200  # characters of a page's main part; a shorter one has only the title
 
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
@@ -40,7 +40,7 @@ _BLOCKS = frozenset([
     "article", "blockquote", "div", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "main", "ol", "p", "pre",
     "section", "table", "ul",
 ])  # fmt: skip
-# the end tags that pages leave out, by the tag that makes them plain
+# the elements whose omitted end tags are implied, by the tag that implies them
 _ENDS = {
     **dict.fromkeys(_BLOCKS, frozenset(["p"])),
     "li": frozenset(["li", "p"]), "dt": frozenset(["dt", "dd", "p"]), "dd": frozenset(["dt", "dd", "p"]),
@@ -51,11 +51,11 @@ _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:opacity|font-size)\s*:\s*0(?![.\d]*[1-9])",
     re.IGNORECASE,
 )
-# what a parser would look for the end of again and again, where there is none
+# constructs whose missing end a parser would search for repeatedly
 _SWALLOWED = re.compile(
     r"<(script|style)\b.*?(?:</\1\b[^>]*>|\Z)|<!--.*?(?:--!?>|\Z)|<[!?].*?(?:>|\Z)", re.IGNORECASE | re.DOTALL
 )
-# what is drawn as nothing, or turns the direction of what follows
+# characters that are invisible or change the direction of text
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
@@ -63,7 +63,7 @@ _UNSEEN = re.compile(
 
 
 class _Rewriter(HTMLParser):
-    """Writes a page anew from what can be seen of it."""
+    """Rewrites a page from its visible parts."""
 
     def __init__(self, address: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -73,14 +73,14 @@ class _Rewriter(HTMLParser):
         self._address = address
         self._open: list[
             tuple[str, bool, bool]
-        ] = []  # tags, whether each was written, whether it is left out
+        ] = []  # tags, whether each was written, and whether it is left out
         self._count: Counter[str] = Counter()  # of the open tags
         self._left_out = 0
         self._written = 0
         self._size = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Write a tag with the attributes that matter; remember that it is open."""
+        """Write a tag with the supported attributes, and record that it is open."""
         while self._open and self._open[-1][0] in _ENDS.get(tag, ()):
             self._close()
         given = {name: value or "" for name, value in attrs}
@@ -97,14 +97,14 @@ class _Rewriter(HTMLParser):
         self._written += is_written
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a tag, and what is still open within it; one that is not open is passed over."""
+        """Close a tag and the tags that are still open in it; ignore one that is not open."""
         if not self._count[tag]:
             return
         while self._close() != tag:
             pass
 
     def handle_data(self, data: str) -> None:
-        """Write text, without what cannot be seen."""
+        """Write the visible characters of a text."""
         text = _UNSEEN.sub("", data)
         if not self._left_out:
             self._write(escape(text, quote=False))
@@ -121,14 +121,14 @@ class _Rewriter(HTMLParser):
         return tag
 
     def finish(self) -> str:
-        """Return the page, all of its tags closed."""
+        """Return the page with all tags closed."""
         self.close()
         while self._open:
             self._close()
         return "".join(self.parts)
 
     def _write(self, part: str) -> bool:
-        """Add a part, unless the page is too long already; return whether it was added."""
+        """Add a part, unless the page is already too long; return whether it was added."""
         self._size += len(part)
         if self._size > _MAX_KEPT:
             self.is_cut = True
@@ -157,7 +157,7 @@ class _Rewriter(HTMLParser):
         return ""
 
     def _absolute(self, link: str) -> str:
-        """Return where a link leads; "" for one within the page, and for what is no address."""
+        """Return the absolute address of a link; "" for one within the page, and for an invalid one."""
         link = _UNSEEN.sub("", link).strip()
         if not link or link.startswith("#"):
             return ""
@@ -178,8 +178,8 @@ def _is_hidden(given: dict[str, str]) -> bool:
 
 
 def to_markdown(page: str, address: str) -> str:
-    """Return the text of a page as Markdown, its title first."""
-    from bs4 import BeautifulSoup  # noqa: PLC0415  # so that hostile parts are dropped before it is needed
+    """Return the text of a page as Markdown, beginning with its title."""
+    from bs4 import BeautifulSoup  # noqa: PLC0415  # only needed after hostile parts are dropped
     from markdownify import ATX, MarkdownConverter  # noqa: PLC0415
 
     rewriter = _Rewriter(address)
@@ -202,7 +202,7 @@ def to_markdown(page: str, address: str) -> str:
 
 
 def _language(element: object) -> str:
-    """Return the language of a block of code, as its page names it."""
+    """Return the language of a code block, as named by the page."""
     code = element.find("code") if hasattr(element, "find") else None
     for one in (element, code):
         for name in one.get("class") or () if one is not None and hasattr(one, "get") else ():
@@ -218,7 +218,7 @@ def _limit_memory() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
     except (OSError, ValueError):
-        return  # a system that does not limit it, or limits it further
+        return  # the system does not support this limit, or has a lower one
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Child processes: in a group of their own, with bounded memory, and gone when we are done."""
+"""Run child processes in groups of their own, with limited memory, and without leaving any behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rolling_chat.tools.leftover_processes import CHILDREN, Child, kill_children
 from rolling_chat.tools.process_groups import end_group, group_options, listen
 
 _CHUNK = 65_536
-_LINGER = 0.25  # seconds to wait for more output once the command itself has ended
+_LINGER = 0.25  # seconds to wait for more output after the command itself has ended
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Output:
         return self.total - len(self._head) - self._tail_size
 
     def since(self, start: int) -> tuple[bytes, int]:
-        """Return what came after the first `start` bytes, and how many bytes of it were dropped."""
+        """Return the output after the first `start` bytes, and how many bytes of it were dropped."""
         head, tail = self.parts
         first = self.total - len(tail)  # the index of the tail's first byte
         if start >= first:
@@ -79,7 +79,7 @@ async def run_process(
     *,
     folder: Path,
     environ: Mapping[str, str],
-    timeout: float,  # noqa: ASYNC109  # the process is ended in order, not abandoned
+    timeout: float,  # noqa: ASYNC109  # the process is ended cleanly, not abandoned
     limit: int = MAX_RESULT_BYTES,
     pass_fds: Sequence[int] = (),
     on_output: Callable[[bytes], None] | None = None,
@@ -89,12 +89,12 @@ async def run_process(
 ) -> Ended:
     """Run a program with its output and errors interleaved, and `standard_input` on its standard input.
 
-    With `errors`, what it writes to its standard error goes there instead. `pass_fds` are descriptors that it
-    inherits; `on_output` gets the output as it comes; `is_sandboxed`: the program is a sandbox, and keeps a
-    process of its own around what it leaves running. After `timeout` seconds, or when the task is cancelled,
-    the whole process group is asked to end and then killed, and what left the group is killed too. What the
-    program leaves running in the background when it ends by itself keeps running. Raises OSError when it
-    cannot be started.
+    With `errors`, its standard error goes there instead. `pass_fds` are descriptors that it inherits.
+    `on_output` gets the output as it arrives. `is_sandboxed`: the program is a sandbox, and keeps a process
+    of its own around those that it leaves running. After `timeout` seconds, or if the task is cancelled, the
+    whole process group is asked to end and then killed, as are processes that left the group. Processes that
+    the program leaves in the background when it ends by itself keep running. Raises OSError if it cannot be
+    started.
     """
     with ExitStack() as listening:
         with ExitStack() as ends, _as_file(standard_input) as stdin:
@@ -112,7 +112,7 @@ async def _wait(
     pipes: Sequence[Pipe],
     timeout: float,  # noqa: ASYNC109  # as above
 ) -> Ended:
-    """Wait for the end of a program; end it when time is up or the task is cancelled."""
+    """Wait for the end of a program; end it after the timeout or if the task is cancelled."""
     timed_out = False
     try:
         try:
@@ -139,7 +139,7 @@ async def _wait(
 async def _open_pipe(
     output: Output, on_output: Callable[[bytes], None] | None, listening: ExitStack, ends: ExitStack
 ) -> tuple[Pipe, int]:
-    """Open a pipe that fills `output`; return it and the end to write to, which `ends` closes."""
+    """Open a pipe that fills `output`; return it and its write end, which `ends` closes."""
     reading, writing = os.pipe()
     ends.callback(os.close, writing)
     pipe = Pipe(output, on_output)
@@ -149,7 +149,7 @@ async def _open_pipe(
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[int]:
-    """Yield a descriptor from which `data` can be read, however much it is and whether anybody reads it."""
+    """Yield a descriptor from which `data` can be read, whatever its size, even if nobody reads it."""
     if not data:
         yield asyncio.subprocess.DEVNULL
         return
@@ -168,10 +168,10 @@ async def _start(
     *,
     is_sandboxed: bool,
 ) -> asyncio.subprocess.Process:
-    """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
+    """Start a program in a group of its own; if cancelled meanwhile, wait for its start and then end it.
 
-    A program runs, and may have children, before asyncio says that it was started; cancelled in that
-    moment asyncio kills the program alone.
+    A program runs, and may have children, before asyncio reports that it was started. If cancelled in that
+    moment, asyncio would kill only the program itself.
     """
     is_cancelled = False
     with CHILDREN.starting():
@@ -203,7 +203,7 @@ async def _start(
 
 
 class Pipe(asyncio.Protocol):
-    """Takes what comes through a pipe, and knows when it has been quiet for a while."""
+    """Collects the data from a pipe, and detects when it has been quiet for a while."""
 
     def __init__(self, output: Output, on_output: Callable[[bytes], None] | None) -> None:
         self.output = output
@@ -212,19 +212,19 @@ class Pipe(asyncio.Protocol):
         self.closed = False
 
     def data_received(self, data: bytes) -> None:
-        """Keep a piece of output, and hand it on."""
+        """Keep a piece of output, and pass it on."""
         self.output.add(data)
         self._heard.set()
         if self._on_output is not None:
             self._on_output(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
-        """Take note that no writer is left."""
+        """Record that no writer is left."""
         self.closed = True
         self._heard.set()
 
     async def drained(self, quiet: float) -> None:
-        """Wait until every writer has closed the pipe, or nothing came for `quiet` seconds."""
+        """Wait until every writer has closed the pipe, or nothing has arrived for `quiet` seconds."""
         with suppress(TimeoutError):
             while not self.closed:
                 self._heard.clear()

@@ -1,4 +1,4 @@
-"""A command and what it starts, as one thing: begun, listened to and ended by each system's own means."""
+"""Start, read and end a command together with its descendants, by each system's own means."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rolling_chat.programs import find_program
 from rolling_chat.tools.leftover_processes import CHILDREN
 
 _CHUNK = 65_536
-_GRACE = 2.0  # seconds between asking a group to end and ending it
-_PAUSE = 0.02  # seconds between two looks at what is ending
+_GRACE = 2.0  # seconds between asking a group to end and killing it
+_PAUSE = 0.02  # seconds between two checks of ending processes
 
 
 def group_options() -> dict[str, Any]:
@@ -32,7 +32,7 @@ class GroupLeader(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its number, which is also that of the group."""
+        """Its process id, which is also that of the group."""
         ...
 
     async def wait(self) -> object:
@@ -41,7 +41,7 @@ class GroupLeader(Protocol):
 
 
 async def end_group(process: GroupLeader) -> None:
-    """End a process group: SIGTERM, then SIGKILL for what is left; SIGKILL at once if hurried."""
+    """End a process group: SIGTERM, then SIGKILL for those left; SIGKILL at once if cancelled."""
     try:
         await _ask_to_end(process)
     finally:
@@ -50,9 +50,9 @@ async def end_group(process: GroupLeader) -> None:
 
 
 async def listen(pipe: asyncio.Protocol, reading: int) -> Callable[[], None]:
-    """Copy what arrives on the descriptor `reading` to `pipe`; return a function that stops it.
+    """Copy data from the descriptor `reading` to `pipe`; return a function that stops it.
 
-    On Windows the event loop knows no anonymous pipes, and a thread reads instead.
+    On Windows, a thread reads, because the event loop does not support anonymous pipes.
     """
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
@@ -63,7 +63,7 @@ async def listen(pipe: asyncio.Protocol, reading: int) -> Callable[[], None]:
 
 
 def _read_all(reading: int, pipe: asyncio.Protocol, loop: asyncio.AbstractEventLoop) -> None:
-    """Read until every writer has closed the pipe, or nobody listens any longer."""
+    """Read until every writer has closed the pipe or the event loop is closed."""
     with suppress(OSError, RuntimeError):  # the loop was closed: the program is ending
         while data := os.read(reading, _CHUNK):
             loop.call_soon_threadsafe(pipe.data_received, data)
@@ -78,8 +78,8 @@ async def _ask_to_end(process: GroupLeader) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE):
             await process.wait()
-            # a sandbox's outer process has no ear for signals, and ends before what is in it
-            while CHILDREN.group_runs(process.pid):  # noqa: ASYNC110 - nothing tells but a look
+            # a sandbox's outer process ignores signals, and ends before the processes in it
+            while CHILDREN.group_runs(process.pid):  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(_PAUSE)
 
 
@@ -88,12 +88,12 @@ def _kill(group: int) -> None:
         _signal_group(group, signal.SIGKILL)
     elif taskkill := find_program("taskkill"):
         with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(  # noqa: S603 - a number is all that is ours in it
+            subprocess.run(  # noqa: S603 - the only variable argument is a number
                 [taskkill, "/F", "/T", "/PID", str(group)], capture_output=True, check=False, timeout=_GRACE
             )
     else:
         with suppress(OSError):
-            os.kill(group, signal.SIGTERM)  # which ends it there, without its children
+            os.kill(group, signal.SIGTERM)  # on Windows, this kills it, but not its children
 
 
 def _signal_group(group: int, number: int) -> None:
@@ -103,7 +103,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 async def _reap(process: GroupLeader) -> None:
-    """Wait for a process that was killed, also when we are hurried: it is a matter of milliseconds."""
+    """Wait for a process that was killed, even if cancelled, as it only takes milliseconds."""
     reaping = asyncio.create_task(process.wait())
     try:
         await asyncio.wait({reaping}, timeout=_GRACE)

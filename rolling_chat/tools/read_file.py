@@ -1,4 +1,4 @@
-"""read_file: a text file of the working folder, whole or by lines."""
+"""read_file: reads a text file of the working folder, whole or by lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rolling_chat.tools.decoding import MAX_RESULT_BYTES, binary_kind, decode, e
 from rolling_chat.tools.hashing import FileHash
 
 _PIECE = 65_536  # bytes read at a time; a line may be longer than memory
-_MAX_LINE = 2_000  # characters of a line that are shown where others are, too
+_MAX_LINE = 2_000  # characters shown of a line among others
 _SNIFF = 8_192  # git looks for NUL in the first 8,000 bytes to tell binary from text
 
 _DESCRIPTION = "Read a text file, whole or from line `start` to line `end`, counted from 1."
@@ -36,7 +36,7 @@ class ReadFile:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             _DESCRIPTION,
@@ -49,14 +49,14 @@ class ReadFile:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the path, and the lines where they were named."""
+        """Return the path, and the lines if the call names them."""
         path, start, end = (arguments.get(key) for key in ("path", "start", "end"))
         if start is None and end is None:
             return f"read_file {path}"
         return f"read_file {path} lines {start or 1}-{end or 'end'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Read the lines asked for; a line before them says so when they are not the whole file."""
+        """Return the requested lines, after a line that describes them if they are not the whole file."""
         path = read_text(arguments, "path")
         start = read_count(arguments, "start", default=1) or 1
         end = read_count(arguments, "end")
@@ -70,14 +70,14 @@ class Selection:
     """Lines of a file, from `first` to `last`."""
 
     data: bytearray
-    first: int  # the lines taken, from 1
+    first: int  # from 1
     last: int
     lines: int  # of the whole file, as far as it was read
-    full: bool = False  # MAX_RESULT_BYTES was reached
+    full: bool = False  # whether MAX_RESULT_BYTES was reached
 
     @property
     def is_whole(self) -> bool:
-        """Whether all lines that the file was read to were taken."""
+        """Whether it has all lines of the file."""
         return self.first == 1 and self.last == self.lines and not self.full
 
     @property
@@ -106,7 +106,7 @@ def _opened(path: str, context: ToolContext) -> tuple[Path, BinaryIO]:
 
 
 def _unsaved(path: str, context: ToolContext) -> tuple[Path, BinaryIO] | None:
-    """Return a file as an editor has it, if it is not saved there; it need not be on disk yet."""
+    """Return a file's text from an editor with unsaved changes, if any; it need not be on disk yet."""
     if not context.unsaved:
         return None
     resolved = resolve_parent(path, context).resolve()
@@ -117,7 +117,7 @@ def _unsaved(path: str, context: ToolContext) -> tuple[Path, BinaryIO] | None:
 def select_lines(
     file: BinaryIO, path: Path, start: int, end: int | None, context: ToolContext
 ) -> tuple[Selection, FileTouch]:
-    """Read the lines from `start` to `end` of an open file. Raises ToolError for a binary one."""
+    """Read the lines from `start` to `end` of an open file. Raises ToolError for a binary file."""
     name = relative_name(path, context)
     with file:
         head = file.peek(_SNIFF)[:_SNIFF] if hasattr(file, "peek") else b""
@@ -167,7 +167,7 @@ def _select(pieces: Iterator[bytes], start: int, end: int | None) -> Selection:
 
 
 def _present(selection: Selection, name: str, start: int) -> tuple[str, bool]:
-    """Return the lines under a line that says which they are, and whether one of them was cut."""
+    """Return the lines, after a line that describes them, and whether a line was cut."""
     if not selection.lines:
         return f"[{name} is empty]", False
     if selection.last < start:
@@ -189,7 +189,7 @@ def _present(selection: Selection, name: str, start: int) -> tuple[str, bool]:
 
 
 def _without_long_lines(text: str, start: int) -> str:
-    """Cut every line that is so long that it would hide the others."""
+    """Cut lines that are so long that they would hide the others."""
     if len(text) <= _MAX_LINE:
         return text
     lines = text.split("\n")

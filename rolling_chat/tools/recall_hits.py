@@ -1,4 +1,4 @@
-"""How search hits are shown: a short message between its neighbors, of a long one the best lines."""
+"""Format search hits: a short message with its neighbors, or the best lines of a long one."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from rolling_chat.text import one_line
 from rolling_chat.tools.memory import Counter
 
 _MAX_TOKENS = 400  # of one hit
-_OF_ITSELF = 280  # tokens of a long hit's own lines; the rest is for its neighbors
-_HEAD = 24  # tokens of the line that names it
+_MAX_OWN = 280  # tokens of a long hit's own lines; the rest is for its neighbors
+_HEAD = 24  # tokens of the heading
 _SHOWN = 400  # characters of a line
-_MAX_CHARACTERS = 2_400  # of a neighbor that is shown at all: more could not fit
-_MIN_NEIGHBOR = 12  # tokens; less says nothing
+_MAX_CHARACTERS = 2_400  # of a neighbor; more would not fit
+_MIN_NEIGHBOR = 12  # tokens; fewer are useless
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Writes the hits of a search in a branch; beside them only messages that are not hidden are shown."""
+    """Formats the hits of a search in a branch; hidden messages are not shown as neighbors."""
 
     branch: Sequence[Message]
     hidden: frozenset[int]
     counter: Counter
 
-    def shown(self, found: Iterable[Found], most: int) -> list[str]:
-        """Return an entry a hit, without those that another entry shows whole beside it."""
+    def shown(self, found: Iterable[Found], limit: int) -> list[str]:
+        """Return up to `limit` entries, one per hit, without hits shown whole as neighbors of others."""
         entries: list[str] = []
-        beside: set[int] = set()
+        neighbors: set[int] = set()
         for one in found:
-            if len(entries) == most:
+            if len(entries) == limit:
                 break
-            if one.index in beside:
+            if one.index in neighbors:
                 continue
             entry, whole = self._entry(one)
             entries.append(entry)
-            beside |= whole
+            neighbors |= whole
         return entries
 
     def _entry(self, found: Found) -> tuple[str, set[int]]:
-        """Return what is shown of a hit, and the neighbors that are whole in it."""
+        """Return the entry of a hit, and the indices of neighbors that it shows whole."""
         message = self.branch[found.index - 1]
         lines = piece_lines(message)
         own = self._own_lines(lines, found.lines or (0,))
@@ -58,10 +58,10 @@ class Hits:
         return "\n".join(filter(None, (head, before, *own, after))), whole
 
     def _own_lines(self, lines: Sequence[str], best: Sequence[int]) -> list[str]:
-        """Return all lines of a short message, of a long one the best with their neighbors, as fit."""
+        """Return all lines of a short message, or as many of the best lines and their neighbors as fit."""
         if sum(map(len, lines)) <= _MAX_CHARACTERS:
             everything = [_line(lines, at) for at in range(len(lines)) if lines[at].strip()]
-            if sum(map(self._size, everything)) <= _OF_ITSELF:
+            if sum(map(self._size, everything)) <= _MAX_OWN:
                 return everything
         wanted = dict.fromkeys(
             [at for one in best[:1] for at in (one, one - 1, one + 1)]
@@ -69,20 +69,20 @@ class Hits:
             + [at for one in best for at in (one - 1, one + 1)]
         )
         kept: dict[int, str] = {}
-        room = _OF_ITSELF
+        room = _MAX_OWN
         for at in wanted:
             if not 0 <= at < len(lines) or not lines[at].strip():
                 continue
             line = _line(lines, at)
             if not kept and self._size(line) > room:
-                line = line[: room // 2]  # even where a character is two tokens
+                line = line[: room // 2]  # fits even if every character is two tokens
             if (size := self._size(line)) <= room:
                 kept[at] = line
                 room -= size
         return [kept[at] for at in sorted(kept)]
 
     def _neighbor(self, index: int, room: int) -> tuple[str, bool]:
-        """Return what was said right before or after a hit in `room` tokens, and whether it is whole."""
+        """Return a line with a hit's neighbor, within `room` tokens, and whether that is whole."""
         if not 1 <= index <= len(self.branch) or index in self.hidden or room < _MIN_NEIGHBOR:
             return "", False
         message = self.branch[index - 1]
@@ -92,7 +92,8 @@ class Hits:
         line = f"  (r{index} {speaker_of(message)}: {one_line(text, _MAX_CHARACTERS)})"
         if len(text) < _MAX_CHARACTERS and self._size(line) <= room:
             return line, not message.tool_calls
-        line = f"  (r{index} {speaker_of(message)}: {one_line(text, room)})"  # a character is a token at most
+        # assume that a character is at most one token
+        line = f"  (r{index} {speaker_of(message)}: {one_line(text, room)})"
         return (line, False) if self._size(line) <= room else ("", False)
 
     def _size(self, line: str) -> int:

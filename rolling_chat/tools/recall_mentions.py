@@ -1,7 +1,7 @@
-"""What was said last about the thing that a search asks for, whatever words it was said in.
+"""List the newest messages about the subject of a search, whatever words they use.
 
-What changes is often said again in other words: the first hits are then those that are no longer true. So the
-newest messages with the most telling part of the question, a name or its rarest word, are listed below them.
+Facts that change are often repeated in other words, so that the best hits may be outdated. Therefore the
+newest messages with the most specific part of the question, a name or its rarest word, follow the hits.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rolling_chat.search_terms import fold
 from rolling_chat.text import one_line
 from rolling_chat.tools.memory_search import telling_part
 
-_MOST = 10  # messages
-_MAX_LOOKED_AT = 400  # messages that are read for it
-_SHOWN = 240  # characters of a message: the sentences with the part
+_MAX_LISTED = 10  # messages
+_MAX_EXAMINED = 400  # messages
+_SHOWN = 240  # characters of the sentences with the part
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
@@ -28,31 +28,31 @@ def newest_mentions(
     hidden: Collection[int],
     shown: str,
 ) -> list[str]:
-    """Return a heading and a line for each of the newest messages, newest first; nothing if there is none.
+    """Return a heading and a line for each of the newest messages, newest first; nothing if there are none.
 
-    Those at `indexes` may be named, those `hidden` may not, nor are results of tools and their calls. What is
-    `shown` above is not said again.
+    Only messages at `indexes` and not in `hidden` are listed, without tool results and their calls. Text that
+    is already in `shown` is not repeated.
     """
     part, holders = telling_part(branch, question, indexes, hidden)
     lines: list[str] = []
-    for index in holders[:_MAX_LOOKED_AT]:
-        said = _sentences(branch[index - 1], part)
-        if said and said not in shown:
-            lines.append(f"r{index} {speaker_of(branch[index - 1])}: {said}")
-        if len(lines) == _MOST:
+    for index in holders[:_MAX_EXAMINED]:
+        text = _sentences(branch[index - 1], part)
+        if text and text not in shown:
+            lines.append(f"r{index} {speaker_of(branch[index - 1])}: {text}")
+        if len(lines) == _MAX_LISTED:
             break
     return [f"[newest with {one_line(part, 60)!r}, newest first]", *lines] if lines else []
 
 
 def _sentences(message: Message, part: str) -> str:
-    """Return the sentences that have the part, as many as are shown."""
-    kept = ""
+    """Return the sentences that contain the part, as many as fit."""
+    text = ""
     for sentence in _with_part(message.prose, part):
-        longer = f"{kept} … {sentence}" if kept else sentence
-        if kept and len(longer) > _SHOWN:
+        extended = f"{text} … {sentence}" if text else sentence
+        if text and len(extended) > _SHOWN:
             break
-        kept = longer
-    return one_line(kept, _SHOWN)
+        text = extended
+    return one_line(text, _SHOWN)
 
 
 def _with_part(text: str, part: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every tool there is."""
+"""All tools, and the choice of those to offer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rolling_chat.tools.write_file import WriteFile
 
 
 def all_tools(task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
-    """Return all tools, in the order in which they are offered; tasks may be given to `task_models`."""
+    """Return all tools in the order in which they are offered; `task_models` may do tasks."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
     looking = (Outline(), FetchUrl())
     rest = (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)), UseSkill(), NoteTool())
@@ -32,9 +32,9 @@ def all_tools(task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
 
 
 def choose_tools(names: str | Sequence[str], task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
-    """Choose tools by name: "all", "none", one name, or several; in the order in which they are offered.
+    """Return tools by name ("all", "none", one name, or several), in the order in which they are offered.
 
-    Raises ToolError for an unknown name, saying what there is.
+    Raises ToolError for an unknown name, listing the known ones.
     """
     match names:
         case "all":
@@ -46,7 +46,7 @@ def choose_tools(names: str | Sequence[str], task_models: Sequence[str] = ()) ->
         case _:
             wanted = set(names)
     known = {tool.name: tool for tool in all_tools(task_models)}
-    # those of MCP servers come and go
+    # those of MCP servers are not known yet
     unknown = sorted(name for name in wanted - known.keys() if not name.startswith(MCP_PREFIX))
     if unknown:
         raise ToolError(f"There is no tool {unknown[0]!r}. The tools are: {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""run_command: a shell command in the working folder, with the user's permission."""
+"""run_command: runs a shell command in the working folder, with the user's permission."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds
 
 _ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
-_OWN_LINES = 5  # how it ended, what it left running, what it made where it may not, what stopped it
+_OWN_LINES = 5  # last lines: exit code, leftover processes, forbidden files, input request, sandbox
 
-# the end of a PowerShell script: 0 where its last statement succeeded, else what the last program gave
+# the end of a PowerShell script: exit with 0 if its last statement succeeded, else with the last exit code
 _EXIT = "exit $(if ($?) { 0 } elseif ($LASTEXITCODE) { $LASTEXITCODE } else { 1 })"
 _SHELL = "PowerShell" if sys.platform == "win32" else "the shell"
 
@@ -44,9 +44,9 @@ _ASKED = (
     "[it asked for input; there is none: give what it needs by options, files or variables, "
     "or ask the user to run it]"
 )
-_NAMED = 3  # processes named with their commands
+_MAX_NAMED = 3  # processes named with their commands
 
-# There is no terminal: nothing may page, ask or draw.
+# There is no terminal, so programs must not page, ask or draw.
 _QUIET = {
     "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
@@ -68,7 +68,7 @@ class RunCommand:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             _DESCRIPTION,
@@ -81,11 +81,11 @@ class RunCommand:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the exact command, as the shell gets it. Raises ToolError for one that cannot be run."""
+        """Return the exact command for the shell. Raises ToolError if it cannot be run."""
         return _read_command(arguments)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Run a command; return its output, then its exit code. When time is up, kill all it started."""
+        """Run a command; return its output and exit code. After the timeout, kill everything it started."""
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         try:
@@ -101,7 +101,7 @@ class RunCommand:
 
 
 async def _run_in(context: ToolContext, line: Sequence[str], timeout: int) -> tuple[Ended, Sequence[Path]]:  # noqa: ASYNC109
-    """Run the shell, in the sandbox if there is one; return also what it moved away. Raises OSError."""
+    """Run the shell, in the sandbox if there is one; also return the files it moved away. Raises OSError."""
     async with _enclosed(context, line) as enclosed:
         ended = await run_process(
             enclosed.command,
@@ -121,16 +121,16 @@ async def _start_in(context: ToolContext, command: str) -> ToolResult:
     started = await BACKGROUND.start(
         command, context.session, enclosing, context.folder, is_sandboxed=is_sandboxed
     )
-    told = [f"{started.id} runs in the background; command_output shows its output and ends it"]
+    parts = [f"{started.id} runs in the background; command_output shows its output and ends it"]
     if context.sandbox is not None and not context.sandbox.has_network:
-        told.append(
+        parts.append(
             "it has no network, so that nothing can connect to it: only a rule of the user's changes that"
         )
-    return ToolResult(f"[{'; '.join([*told, 'you are told when it is over'])}]")
+    return ToolResult(f"[{'; '.join([*parts, 'you are told when it is over'])}]")
 
 
 def _enclosed(context: ToolContext, line: Sequence[str]) -> AbstractAsyncContextManager[Enclosed]:
-    """Return the sandbox around a command, or none."""
+    """Return the context to run a command in: the sandbox, if there is one."""
     environ = {**context.environ, **_QUIET}
     if context.sandbox is None:
         return unconfined(line, environ)
@@ -142,7 +142,7 @@ def shell_line(command: str, context: ToolContext) -> list[str]:
     if sys.platform == "win32":
         for name in ("pwsh", "powershell"):
             if shell := find_program(name, context.environ, context.folder):
-                # encoded, no quoting of the command line can change it
+                # encoded, so that quoting on the command line cannot change it
                 script = base64.b64encode(f"{command}\n{_EXIT}".encode("utf-16-le")).decode()
                 return [shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand", script]
         raise FileNotFoundError(errno.ENOENT, "PowerShell was not found")
@@ -151,8 +151,8 @@ def shell_line(command: str, context: ToolContext) -> list[str]:
 
 
 def outcome_of(result: str) -> str:
-    """Read from a command's result how it failed: `exit 1`, `killed by SIGTERM`; empty if it did not."""
-    # the tool's own lines are the last: the output before them may say anything
+    """Return how a command failed, from its result: `exit 1`, `killed by SIGTERM`; empty if it did not."""
+    # only the last lines are the tool's own: the output before them may contain anything
     for line in reversed(result.rsplit("\n", _OWN_LINES)[-_OWN_LINES:]):
         ended = _ENDED.fullmatch(line)
         if ended:
@@ -185,10 +185,10 @@ def _present(ended: Ended, timeout: int, *, is_sandboxed: bool) -> str:
     else:
         lines.append(f"[exit code {ended.code}]")
     if ended.left:
-        named = ", ".join(str(child) for child in ended.left[:_NAMED])
-        more = f" and {len(ended.left) - _NAMED} more" if len(ended.left) > _NAMED else ""
+        named = ", ".join(str(child) for child in ended.left[:_MAX_NAMED])
+        more = f" and {len(ended.left) - _MAX_NAMED} more" if len(ended.left) > _MAX_NAMED else ""
         numbers = " ".join(str(child.pid) for child in ended.left)
-        # another command's sandbox does not reach into this one's
+        # commands in another sandbox cannot reach processes in this one
         end = "the user can end them (/processes)" if is_sandboxed else f"kill {numbers} ends them"
         lines.append(f"[it left processes running in the background: {named}{more}; {end}]")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""search_files: lines that match a pattern, in the files of the working folder."""
+"""search_files: finds the lines that match a pattern in the files of the working folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class SearchFiles:
-    """The tool `search_files(pattern, path)`: by ripgrep where it is installed, with the same results."""
+    """The tool `search_files(pattern, path)`; with ripgrep installed it is faster, with the same results."""
 
     name: str = "search_files"
     needs_permission: bool = False
@@ -38,7 +38,7 @@ class SearchFiles:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             _DESCRIPTION,
@@ -50,11 +50,11 @@ class SearchFiles:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the pattern, and where it is looked for."""
+        """Return the pattern, and the path to search."""
         return f"search_files {arguments.get('pattern')} in {arguments.get('path') or '.'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Search for a pattern: `file:line:text`, one line a match, sorted by file. Raises ToolError."""
+        """Return the matches as `file:line:text`, one per line, sorted by file. Raises ToolError."""
         pattern = read_text(arguments, "pattern")
         if "\x00" in pattern or "\n" in pattern:
             raise ToolError("The argument 'pattern' must be one line: matches are looked for line by line.")
@@ -111,7 +111,7 @@ def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> 
 
 
 def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
-    """Return one match as one line, whatever is in the name of its file."""
+    """Return a match as one line, whatever characters its file name has."""
     name, number, text = match.groups()
     path = target / os.fsdecode(name) if name else target
     return f"{show_name(path.relative_to(folder))}:{number.decode()}:{decode(text)}"

@@ -1,4 +1,4 @@
-"""skill: the text of a skill, for the task that it is about."""
+"""skill: returns the text of a skill for a matching task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SKILL = "skill"
 
 @dataclass(frozen=True, slots=True)
 class UseSkill:
-    """The tool `skill(name)`; which skills there are is said in the system prompt."""
+    """The tool `skill(name)`; the system prompt lists the skills."""
 
     name: str = SKILL
     needs_permission: bool = False
@@ -21,7 +21,7 @@ class UseSkill:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         properties: dict[str, Json] = {"name": {"type": "string"}}
         return function_schema(self.name, "Read what a skill says.", properties, required=("name",))
 

@@ -1,4 +1,4 @@
-"""task: a part of the work, done by a second agent with a context of its own."""
+"""task: has a second agent, with a context of its own, do a part of the work."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The tool `task(prompt, tools, model)`; `models` are allowed besides the session's own."""
+    """The tool `task(prompt, tools, model)`; `models` are permitted besides the session's own."""
 
     models: tuple[str, ...] = ()
     name: str = TASK
-    needs_permission: bool = False  # what it does asks for itself
-    only_reads: bool = False  # a call does if its tools do
+    needs_permission: bool = False  # its own calls need permission
+    only_reads: bool = False  # depends on the tools of the call
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         properties: dict[str, Json] = {
             "prompt": {"type": "string"},
             "tools": {"type": "array", "items": {"type": "string"}},
@@ -44,7 +44,7 @@ class Task:
         return function_schema(self.name, _DESCRIPTION, properties, required=("prompt",))
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return the whole order: the prompt, the tools and the model."""
+        """Return the whole task: the prompt, the tools and the model."""
         order = read_order(arguments)
         parts = [f"{self.name} {order.prompt}"]
         if order.tools is not None:
@@ -79,7 +79,7 @@ def read_order_of(call: ToolCall) -> TaskOrder:
 
 
 def _names(given: object) -> tuple[str, ...] | None:
-    """Return the names of tools that were given; None for none. Models also write them as one text."""
+    """Return the tools named in a call; None if there are none. Models also write them as one text."""
     match given:
         case None | "":
             return None

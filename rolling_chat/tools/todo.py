@@ -1,4 +1,4 @@
-"""todo: the model's list of what is to be done in a long task, shown to the user."""
+"""todo: keeps the model's to-do list for a long task, which the user sees."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """The tool `todo(items)`: the list is in the call itself, see `rolling_chat.todo_list`."""
+    """The tool `todo(items)`; the call itself contains the list (see `rolling_chat.todo_list`)."""
 
     name: str = TODO
     needs_permission: bool = False
-    only_reads: bool = False  # of two lists the later one counts
+    only_reads: bool = False  # a later list replaces an earlier one
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Show the user your to-do list of a long task, whole at every change: "
@@ -29,14 +29,14 @@ class Todo:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Return how much is done, and what is being done."""
+        """Return how much is done, and the current item."""
         try:
             return f"{self.name} {_read(arguments).line}"
         except ToolError:
             return self.name
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:  # noqa: ARG002
-        """Take the list: it stands in the call."""
+        """Accept the list; the call itself contains it."""
         todo = _read(arguments)
         return ToolResult(f"[{todo.done} of {len(todo.items)} done]", shown=todo.text)
 

@@ -1,6 +1,6 @@
-"""Fetching one page: from an address that was looked up, checked and then connected to, within limits.
+"""Fetch one page within limits: look up its host, check the addresses, and connect to exactly these.
 
-This module imports httpcore, which came with litellm: load it when a page is fetched.
+This module imports httpcore, which comes with litellm: load it when a page is fetched.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 MAX_BYTES = 2_000_000
-"""Of a page, after it is unpacked; what is longer is cut."""
+"""The size, after decompression, at which a page is cut."""
 
-TIMEOUT = 30.0  # seconds for all of it: lookups, redirects, and the last byte
-_CONNECT = 10.0  # seconds for each number of a host
-_MAX_NUMBERS = 4  # of a host's IP addresses that are tried
+TIMEOUT = 30.0  # seconds in total, for lookups, redirects and the body
+_CONNECT = 10.0  # seconds to connect to each IP address
+_MAX_NUMBERS = 4  # IP addresses of a host to try
 _MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -43,7 +43,7 @@ _HEADERS: Mapping[bytes | str, bytes | str] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered: `data` is cut at MAX_BYTES, and not read at all where `wants` refused the type.
+    """A server's answer: `data` is cut at MAX_BYTES, and not read at all if `wants` refused the type.
 
     `moved` is the address on another host that it redirects to.
     """
@@ -52,12 +52,12 @@ class Answer:
     media_type: str = ""  # such as "text/html; charset=utf-8"
     data: bytes = b""
     is_cut: bool = False
-    length: int | None = None  # as the server gave it
+    length: int | None = None  # as reported by the server
     moved: WebAddress | None = None
 
 
 class _Numbers(httpcore.AsyncNetworkBackend):
-    """Connects to IP addresses that were checked, whatever the host's name leads to by now."""
+    """Connects to the IP addresses that were checked, even if the host's name resolves to others by now."""
 
     def __init__(self, numbers: Sequence[str], *, is_open: bool) -> None:
         self._numbers = numbers
@@ -66,13 +66,13 @@ class _Numbers(httpcore.AsyncNetworkBackend):
 
     async def connect_tcp(
         self,
-        host: str,  # noqa: ARG002  # its number was looked up before
+        host: str,  # noqa: ARG002  # its IP addresses were looked up before
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore's signature
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first number that answers."""
+        """Connect to the first IP address that answers."""
         failure: Exception = httpcore.ConnectError("no address")
         for number in self._numbers:
             try:
@@ -88,7 +88,7 @@ class _Numbers(httpcore.AsyncNetworkBackend):
 
 
 def _is_own(stream: httpcore.AsyncNetworkStream) -> bool:
-    """Whether both ends of a connection are this machine, which may have a public address."""
+    """Return whether both ends of a connection are this machine, which may have a public address."""
     ends = stream.get_extra_info("client_addr"), stream.get_extra_info("server_addr")
     return None not in ends and ip_address(ends[0][0]) == ip_address(ends[1][0])
 
@@ -100,10 +100,10 @@ async def fetch(
     wants: Callable[[str], bool],
     environ: Iterable[str] = (),
 ) -> Answer:
-    """Fetch an address; redirects are followed within its host. Raises ToolError.
+    """Fetch an address, following redirects within its host. Raises ToolError.
 
-    `opens` says whether an address may be on the local network, `wants` whether to read a media type,
-    `environ` are the names of the environment, for what to say of a proxy.
+    `opens` returns whether an address may be on the local network, and `wants` whether to read a media type.
+    `environ` are the names of environment variables, which may include a proxy.
     """
     try:
         async with asyncio.timeout(TIMEOUT):
@@ -157,7 +157,7 @@ async def _ask(
 
 
 async def _look_up(address: WebAddress, *, is_open: bool) -> list[str]:
-    """Return the IP addresses of a host that may be connected to. Raises ToolError if there is none."""
+    """Return the permitted IP addresses of a host. Raises ToolError if there are none."""
     host = address.host
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, address.port, type=socket.SOCK_STREAM)
@@ -169,7 +169,7 @@ async def _look_up(address: WebAddress, *, is_open: bool) -> list[str]:
         number
         for number in numbers
         if networks[number] == "public"
-        # a name may lead anywhere; what a rule names by its number is meant
+        # a name may resolve to any address, but one that a rule names itself is intended
         or (is_open and (networks[number] == "private" or number == host))
     ]
     if not allowed:
@@ -184,18 +184,18 @@ def _moved(address: WebAddress, location: str) -> WebAddress:
     try:
         return parse_address(urljoin(address.url, location.encode("latin-1").decode("utf-8", "replace")))
     except ValueError as error:
-        said = one_line(location, 100)
-        raise ToolError(f"{address.origin} redirects to “{said}”, which {error}.") from None
+        target = one_line(location, 100)
+        raise ToolError(f"{address.origin} redirects to “{target}”, which {error}.") from None
 
 
 def _is_same_site(before: WebAddress, after: WebAddress) -> bool:
-    """Whether a redirect stays where it was allowed: the same origin, or its encrypted twin."""
+    """Return whether a redirect stays at the permitted origin, or leads to its HTTPS equivalent."""
     is_upgrade = after.scheme == "https" and before.has_own_port and after.has_own_port
     return after.host == before.host and (after.origin == before.origin or is_upgrade)
 
 
 async def _body(pieces: AsyncIterator[bytes], encoding: str) -> bytearray:
-    """Read a body up to just over MAX_BYTES, unpacked piece by piece: a small one may unpack to anything."""
+    """Read a body up to just over MAX_BYTES, decompressing in pieces, as a small one may become huge."""
     encoding = encoding.strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
         raise ToolError(f"The page is packed with “{one_line(encoding, 40)}”, which was not asked for.")
@@ -210,13 +210,13 @@ async def _body(pieces: AsyncIterator[bytes], encoding: str) -> bytearray:
 
 
 def _about_proxy(environ: Iterable[str]) -> str:
-    """Return a word on the proxy that is set, if any: it would look names up itself, unchecked."""
+    """Return a remark on a proxy in the environment; it is not used, as it would resolve names unchecked."""
     is_set = any(name.lower() in _PROXIES for name in environ)
     return " Pages are fetched without the proxy of the environment." if is_set else ""
 
 
 @cache
 def _certificates() -> SSLContext:
-    import httpx  # noqa: PLC0415  # knows where this system's certificates are
+    import httpx  # noqa: PLC0415  # finds this system's certificates
 
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""write_file: make a new file, or give an existing one that was read other content."""
+"""write_file: creates a new file, or replaces the contents of one that was read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WriteFile:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool as it is offered to the model."""
+        """The tool's schema as offered to the model."""
         return function_schema(
             self.name,
             "Write a whole file; one that exists must be read first.",
@@ -36,7 +36,7 @@ class WriteFile:
         return f"{self.name} {arguments.get('path')}"
 
     def prepare(self, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
-        """Return the change that the call would make. Raises ToolError for a file that was not read."""
+        """Return the change that the call would make. Raises ToolError if the existing file was not read."""
         content = arguments.get("content")
         if not isinstance(content, str):
             raise ToolError("The argument 'content' is missing: give all of the file's text.")
@@ -69,5 +69,5 @@ def _require_read(path: str, name: str, now: FileVersion, context: ToolContext) 
         raise ToolError(
             f"{name} exists and was not read in this session: read it first, all of it, or use edit_file."
         )
-    if seen != now.sha256:  # a file that was too large to be hashed is larger than what can be written
+    if seen != now.sha256:  # a file that is too large to be hashed is also too large to be written
         raise ToolError(f"{name} has changed since it was read: read it again, then write it.")

@@ -69,7 +69,7 @@ class SearchTool:
 
     @property
     def schema(self) -> dict[str, Json]:
-        """The tool's schema as offered to the model, with the names of tools that it finds, as far as they fit."""
+        """The tool's schema as offered to the model, with as many names of its tools as fit."""
         return function_schema(
             SEARCH_TOOL,
             "More tools, of MCP servers. With search, returns those that fit best with their arguments; "

@@ -199,7 +199,7 @@ NEWCOMERS = Newcomers()
 
 @functools.cache
 def find_sandbox() -> SandboxProgram:
-    """Find the system's sandbox and try it; call it in a thread, as the first time takes some milliseconds."""
+    """Find the system's sandbox and try it; call it in a thread, as it takes some milliseconds at first."""
     match sys.platform:
         case "linux":
             path = find_program("bwrap")

@@ -28,7 +28,7 @@ def _rules(walls: Walls) -> Iterator[str]:
         yield "(deny network*)"
     yield "(deny file-write*)"
     crossed = [path for path in walls.hidden if walls.folder.is_relative_to(path)]
-    if crossed:  # of which the working folder below alone is open
+    if crossed:  # only the working folder in it is accessible
         yield _rule("deny file-read-data", "subpath", crossed)
         yield _rule("allow file-read*", "subpath", [walls.folder])
     writable = [walls.folder] if walls.is_writable else []
@@ -47,6 +47,6 @@ def _rule(action: str, filter_by: str, paths: Iterable[Path]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a string of the profile's language, in which only two characters are special."""
+    """Return a text as a string literal of the profile's language, which has only two special characters."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'
