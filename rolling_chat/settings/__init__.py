@@ -1,6 +1,6 @@
-"""Settings, where they come from, and writing them back; the model catalog; themes."""
+"""The settings and their sources, the model catalog, and themes."""
 
 import logging
 
-# without a log file the details go nowhere, least of all to the terminal
+# without a log file the details are dropped; they must not reach the terminal
 logging.getLogger(__name__).addHandler(logging.NullHandler())

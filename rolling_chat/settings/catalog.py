@@ -1,4 +1,4 @@
-"""What is known of the models: their windows, abilities and prices, by name."""
+"""The model catalog: windows, abilities and prices of models, by name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rolling_chat.context_keys import CacheTtl
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.settings.catalog_files import TEXT_MODES, newest_catalog
 
-# two paths to the same server (litellm names its models by the first)
+# two names of the same server (litellm uses the first)
 _SAME_SERVER = {"ollama_chat": "ollama"}
-# the ends of the names of prices for long prompts, by the tokens above which they hold
+# the suffixes of the names of prices for long prompts, by the tokens above which they apply
 _LONG = {tokens: f"_above_{tokens // 1000}k_tokens" for tokens in (128_000, 200_000, 272_000)}
 _INVENTORIES = ("bedrock", "azure", "oci", "sagemaker")
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in US dollars a token; None where nobody knows."""
+    """Prices in US dollars per token; None if unknown."""
 
     input: float | None = None
     output: float | None = None
@@ -32,9 +32,9 @@ class Prices:
     cache_write_hour: float | None = None
 
     def write(self, ttl: CacheTtl) -> float | None:
-        """Return the price of input that is written to the cache for so long.
+        """Return the price of input that is written to the cache for `ttl`.
 
-        Where none is known it is that of other input, twice that for an hour.
+        If it is unknown, it is that of other input, or twice that for an hour.
         """
         if ttl == "5m" or self.input is None:
             return self.input if self.cache_write is None else self.cache_write
@@ -46,11 +46,11 @@ NO_PRICES = Prices()
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model in the catalog: its window, its limits, its prices.
+    """A model in the catalog, with its window, limits and prices.
 
-    Sizes in tokens, 0 where unknown. `name` is the table's name for it. `long_prices` are those of a request
-    whose prompt has more than `long_above` tokens. There are no prices where the figures were found under
-    another provider than the one asked for.
+    Sizes are in tokens, 0 if unknown. `name` is its name in the table. `long_prices` apply to requests with a
+    prompt of more than `long_above` tokens. There are no prices if the figures are those of another provider
+    than the one asked for.
     """
 
     name: str
@@ -66,15 +66,15 @@ class ModelInfo:
     long_above: int = 0
 
     def prices_of(self, prompt_tokens: int) -> Prices:
-        """Return the prices of a request with a prompt of so many tokens."""
+        """Return the prices of a request with a prompt of that many tokens."""
         return self.long_prices if self.long_above and prompt_tokens > self.long_above else self.prices
 
 
 class ModelCatalog:
     """A catalog of known models by name.
 
-    `table` is one in litellm's form, or reads it when something is first asked of it: that takes 15 ms, which
-    a start with the offline model can do without.
+    `table` is in litellm's form, or a function that reads one on first use; that takes 15 ms, which a start
+    with the offline model does not need.
     """
 
     def __init__(self, table: Mapping[str, JsonObject] | Callable[[], Mapping[str, JsonObject]]) -> None:
@@ -90,11 +90,11 @@ class ModelCatalog:
         }
 
     def lookup(self, model: str) -> ModelInfo | None:
-        """Return what the catalog says about `model`; None if it does not know it.
+        """Return the catalog's entry for `model`; None if there is none.
 
-        Tried in turn: the name itself; the name without provider prefixes, from the left, as
-        routers give them (openrouter/anthropic/…); the same without a tag (`:8b`, `@latest`) and
-        with dots for dashes; the same model under any provider, the smallest window of them all.
+        It tries, in this order: the name itself; the name without provider prefixes, from the left, as used
+        by routers (openrouter/anthropic/…); the same without a tag (`:8b`, `@latest`) and with dots for
+        dashes; the same model of any provider, with the smallest window of all.
         """
         name = model.strip()
         if not name:
@@ -109,10 +109,10 @@ class ModelCatalog:
         return None
 
     def nearest(self, model: str, n: int = 3) -> list[str]:
-        """Return the `n` known names most like `model`, the best first; perhaps fewer.
+        """Return up to `n` known names that are most similar to `model`, best first.
 
-        Compared without provider prefixes; where several providers have a model, the name under
-        the provider asked for comes first, then the name that stands alone.
+        They are compared without provider prefixes. If several providers have a model, the name with the same
+        provider comes first, then the name without one.
         """
         prefix, _, last = model.strip().lower()[:200].rpartition("/")
         if not last or n < 1:
@@ -125,7 +125,7 @@ class ModelCatalog:
         return [self._name_under(provider, name) for name in list(found)[:n]]
 
     def names(self) -> Sequence[str]:
-        """Return every chat model's name, in order."""
+        """Return the names of all chat models, sorted."""
         return self._names
 
     @functools.cached_property
@@ -134,7 +134,7 @@ class ModelCatalog:
 
     @functools.cached_property
     def _plain_names(self) -> Mapping[str, list[str]]:
-        """The names people type, by their normal last part; a cloud's inventory names are left out."""
+        """The names that users type, by their normalized last part, without the inventory names of clouds."""
         found: dict[str, list[str]] = {}
         for name in self._names:
             if not str(self._table[name].get("litellm_provider") or "").startswith(_INVENTORIES):
@@ -185,15 +185,15 @@ class ModelCatalog:
 
 @functools.cache
 def load_catalog(fetched: Path | None = None) -> ModelCatalog:
-    """Load the model catalog once, when it is first needed: the packaged file, or a newer one at `fetched`.
+    """Return the model catalog, which is read on first use: the packaged file, or a newer one at `fetched`.
 
-    It is empty, and a line in the log says why, where there is no table to be read.
+    If no table can be read, the catalog is empty, and the log has the reason.
     """
     return ModelCatalog(lambda: newest_catalog(fetched).models)
 
 
 def _prices(entry: JsonObject, tier: str = "") -> Prices:
-    """The prices of an entry; of a tier, those that the entry does not name are the usual ones."""
+    """Return the prices of an entry or one of its tiers, which has the usual prices by default."""
 
     def price(name: str) -> float | None:
         return _cost(entry.get(f"{name}{tier}", entry.get(name)))

@@ -1,4 +1,4 @@
-"""The files of the model catalog: the one that comes with the program, and a newer one that was fetched."""
+"""Read and write the files of the model catalog: the packaged one, and a newer one that was fetched."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MAX_BYTES = 30_000_000
 """Of a fetched catalog; litellm's has 3 MB."""
 
 _PACKAGED = "models.json"
-_MIN_MODELS = 100  # a table with fewer is some other file
+_MIN_MODELS = 100  # a table with fewer models is some other file
 _MAX_TOKENS = 1_000_000_000
-_MAX_COST = 1.0  # US dollars a token
-# "responses" and "completion" models are reached by the same call, through litellm's bridges
+_MAX_COST = 1.0  # US dollars per token
+# "responses" and "completion" models use the same call, through litellm's bridges
 TEXT_MODES = frozenset({"chat", "responses", "completion"})
 _SIZES = frozenset({"max_input_tokens", "max_output_tokens"})
 _ABILITIES = frozenset(
@@ -38,12 +38,12 @@ _COST = re.compile(
 
 
 class CatalogError(Exception):
-    """A file that is no model catalog; `str()` is one line for the user."""
+    """A file that is not a model catalog; the text is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogFile:
-    """Hold a model table, with the name and the date (YYYY-MM-DD) of what it was made from."""
+    """A model table, with the name and the date (YYYY-MM-DD) of its source."""
 
     source: str = ""
     date: str = ""
@@ -51,14 +51,14 @@ class CatalogFile:
 
     @property
     def described(self) -> str:
-        """One clause: how many models, from what, of which day."""
+        """A clause with the number of models, the source and the date."""
         return f"{len(self.models):,} models from {self.source or 'nowhere'}, {self.date or 'no date'}"
 
 
 def reduce_table(table: Json) -> dict[str, JsonObject]:
-    """Keep of a table in litellm's form the models that take text, and the figures that are used here.
+    """Reduce a table in litellm's form to the models that accept text and the figures that are used here.
 
-    Raises CatalogError for what is no such table. A figure that cannot be right is left out.
+    Raises CatalogError if it is not such a table. Implausible figures are left out.
     """
     if not isinstance(table, Mapping):
         raise CatalogError("it is no table of models")
@@ -88,7 +88,7 @@ def read_catalog(data: bytes, *, source: str, date: str) -> CatalogFile:
 
 
 def write_catalog(path: Path, catalog: CatalogFile) -> None:
-    """Write a catalog atomically, one model a line. Raises CatalogError."""
+    """Write a catalog atomically, one model per line. Raises CatalogError."""
     head = f'"source": {json.dumps(catalog.source)},\n"date": {json.dumps(catalog.date)},\n"models": {{\n'
     lines = ",\n".join(
         f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True, separators=(',', ':'))}"
@@ -102,7 +102,7 @@ def write_catalog(path: Path, catalog: CatalogFile) -> None:
 
 @functools.cache
 def newest_catalog(fetched: Path | None = None) -> CatalogFile:
-    """Return the newer of the packaged catalog and the `fetched` one; log one that cannot be read."""
+    """Return the newer of the packaged catalog and the `fetched` one, and log if one cannot be read."""
     packaged = _read(files("rolling_chat.settings").joinpath(_PACKAGED).read_bytes)
     other = _read(fetched.read_bytes) if fetched is not None and fetched.exists() else CatalogFile()
     return max(other, packaged, key=lambda one: one.date)

@@ -1,7 +1,7 @@
-"""What goes wrong with settings, apart from their schema: catching it needs none of that."""
+"""The error of the settings, in a module of its own so that catching it does not load the schema."""
 
 from __future__ import annotations
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used; `str()` is the one line for the user."""
+    """A setting that cannot be used; the text is one line for the user."""

@@ -1,7 +1,7 @@
-"""What the user decided about a folder, kept outside of it: what is trusted there, and rules.
+"""The user's decisions about folders, stored outside of them: trusted files and permission rules.
 
-One file a folder, named by the hash of its real path: what is damaged is one folder's. A folder that took the
-place of another has another number in its file system, and inherits nothing.
+Each folder has its own file, named by the hash of its real path, so that damage affects only one folder. A
+folder that has replaced another has a different inode number and inherits nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rolling_chat.text import printable
 
 @dataclass(frozen=True, slots=True)
 class TrustedContent:
-    """A file that is trusted as long as it reads the same; `text` is for showing what changed."""
+    """The contents with which a file is trusted; `text` is for showing changes."""
 
     sha256: str
     text: str
 
     @classmethod
     def of(cls, data: bytes) -> TrustedContent:
-        """Return the content of a file that the user trusts."""
+        """Create it from the bytes of a file that the user trusts."""
         text = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in _decoded(data))
         return cls(hashlib.sha256(data).hexdigest(), text)
 
@@ -40,8 +40,8 @@ class TrustedContent:
 class FolderRecord:
     """The decisions about one folder; file names are relative to it.
 
-    `instructions` are trusted whatever they hold, `contents` only as they were, `refused` are not asked about
-    again. `allow` and `deny` are permission rules.
+    `instructions` are files trusted by their paths, and `contents` those trusted by their contents. The user
+    is not asked again about those `refused`. `allow` and `deny` are permission rules.
     """
 
     instructions: tuple[str, ...] = ()
@@ -52,13 +52,13 @@ class FolderRecord:
 
 
 def record_file(paths: Paths, folder: Path) -> Path:
-    """Return the file that holds the decisions about a folder, given without symlinks."""
+    """Return the file with the decisions about a folder, whose path must be resolved."""
     name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
     return paths.data_dir / "folders" / f"{name}.toml"
 
 
 def read_record(paths: Paths, folder: Path) -> FolderRecord:
-    """Return the decisions about a folder, given without symlinks. Raises SettingsError for damage."""
+    """Return the decisions about a folder, whose path must be resolved. Raises SettingsError for damage."""
     file = record_file(paths, folder)
     table = read_toml(file)
     if not table:
@@ -71,7 +71,7 @@ def read_record(paths: Paths, folder: Path) -> FolderRecord:
 
 
 def change_record(paths: Paths, folder: Path, change: Callable[[FolderRecord], FolderRecord]) -> FolderRecord:
-    """Store other decisions about a folder, and return them. Raises SettingsError: nothing is changed."""
+    """Change the decisions about a folder and return them. Raises SettingsError if they cannot be stored."""
     import tomli_w  # noqa: PLC0415 - not needed to start
 
     file = record_file(paths, folder)
@@ -100,7 +100,7 @@ def _table(record: FolderRecord, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Let one process at a time change a record, where files can be locked."""
+    """Lock a record, so that only one process changes it at a time; on Windows, do nothing."""
     if sys.platform == "win32":
         yield
         return

@@ -1,6 +1,6 @@
-"""Hooks as settings: commands of the user's that run when something happens, and may have a say in it.
+"""The settings of hooks: commands that run on events, and may change or refuse them.
 
-Events and fields are those that agents share: a hook that was written for another one works here.
+Events and fields are those of other agents, so that hooks written for these work here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ON_FAILURE = ("continue", "block")
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One command. It runs for what `matcher` matches whole, a regular expression; empty: for everything.
+    """One command. It runs if `matcher`, a regular expression, matches the whole subject or is empty.
 
-    `blocks_on_failure`: where the hook itself fails, what it was asked about is not done. `is_own`: it is the
-    user's, not the project's.
+    `blocks_on_failure`: a failure of the hook itself counts as a refusal. `is_own`: it is the user's, not the
+    project's.
     """
 
     command: str
@@ -35,7 +35,7 @@ class Hook:
 
 
 def read_hook(table: Mapping[str, object], *, is_own: bool = True) -> Hook:
-    """Read one table of a list of hooks. Raises ValueError with what is wrong."""
+    """Read one table of a list of hooks. Raises ValueError, whose text is the reason."""
     unknown = next((key for key in table if key not in _KEYS), None)
     if unknown is not None:
         raise ValueError(f"{unknown} is not known; a hook has {', '.join(_KEYS)}")
@@ -87,7 +87,7 @@ def _hooks(help: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class HookSettings:
-    """The settings of `[[hooks.EVENT]]`, tables that `read_hook` reads. A project has a file for its own."""
+    """The settings of `[[hooks.EVENT]]`, tables for `read_hook`. A project has a file for its own hooks."""
 
     SessionStart: tuple[Mapping[str, Any], ...] = _hooks("Commands to run before the first message.")
     UserPromptSubmit: tuple[Mapping[str, Any], ...] = _hooks("Commands to run before a message is sent.")

@@ -1,4 +1,4 @@
-"""The settings as a JSON Schema, by which editors complete and check `config.toml`."""
+"""The settings as a JSON Schema, with which editors complete and check `config.toml`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings
 
 Schema: TypeAlias = dict[str, Any]
 
-_DIALECT = "http://json-schema.org/draft-07/schema#"  # the newest that TOML editors read
+_DIALECT = "http://json-schema.org/draft-07/schema#"  # the newest that TOML editors support
 _ADDRESS = r"^(https?://\S+)?$"
 
 
 def settings_schema() -> Schema:
-    """Return the schema of the settings file: every key with its type, bounds, default and purpose."""
+    """Return the schema of the settings file: every key with its type, limits, default and purpose."""
     root = _table()
     for path, rule in RULES.items():
         *tables, name = path
@@ -26,7 +26,7 @@ def settings_schema() -> Schema:
             parent["additionalProperties"] = value
         else:
             parent["properties"][name] = value
-    # after the tables, so that a reader of the schema sees first what it is of
+    # after the tables, so that readers of the schema first see what it describes
     return {"$schema": _DIALECT, "title": "Settings of Rolling Chat", **root}
 
 
@@ -40,7 +40,7 @@ def _table() -> Schema:
 
 
 def _inner(table: Schema, name: str) -> Schema:
-    """Return the table `name` within `table`, made where there is none."""
+    """Return the table `name` within `table`, creating it if needed."""
     if name != ANY:
         inner: Schema = table["properties"].setdefault(name, _table())
         return inner
@@ -63,7 +63,7 @@ def _value(rule: Rule, path: KeyPath) -> Schema:
 
 
 def _forms(rule: Rule) -> list[Schema]:
-    """Return what a key may hold, as schemas: a list, perhaps a lone text, a number, perhaps a word."""
+    """Return the schemas of a key's possible values, such as a list or a single text, a number or a word."""
     words: list[Schema] = [{"enum": list(rule.choices)}] if rule.choices else []
     if rule.kind is bool:
         return [{"type": "boolean"}]

@@ -1,4 +1,4 @@
-"""Where settings come from: defaults, files, environment, command line; the later wins."""
+"""Load the settings from defaults, files, environment and command line; later sources take precedence."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rolling_chat.text import printable
 
 ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
 IN_HOOK = "ROLLING_CHAT_IN_HOOK"
-"""Set for a hook, so that one that runs this program does not run itself."""
+"""Set in the environment of hooks, so that a hook that runs this program does not run itself."""
 
-# read by the program itself and no settings
+# read by the program itself; not settings
 PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, IN_HOOK, "ROLLING_CHAT_OFFLINE_DELAY"})
 
 _ENVIRONMENT = "environment"
@@ -35,7 +35,7 @@ _OVERRIDE = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One value as somebody gave it; `spelt` is the key as it stood there."""
+    """One value from a source; `spelt` is the key as written there."""
 
     path: KeyPath
     value: object
@@ -44,14 +44,14 @@ class _Given:
 
 
 class Faults:
-    """A collector of faults in the settings: raises the first one, or collects them all in `lines`."""
+    """Handles faults in the settings: raises the first one, or collects them all in `lines`."""
 
     def __init__(self, *, collect: bool = False) -> None:
         self.lines: list[str] = []
         self._collect = collect
 
     def add(self, error: SettingsError) -> None:
-        """Raise `error`, or collect it; settings that are checked again are reported once."""
+        """Raise `error`, or collect it unless the same one is already there."""
         if not self._collect:
             raise error
         if str(error) not in self.lines:
@@ -59,7 +59,7 @@ class Faults:
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Add a SettingsError that is raised within, and go on after it."""
+        """Add a SettingsError that is raised in the block, and continue after it."""
         try:
             yield
         except SettingsError as error:
@@ -77,13 +77,13 @@ def load_settings(
 ) -> Settings:
     """Read the settings that apply in `folder`: defaults, files, environment and command line.
 
-    `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
-    project's own file is read if `trust` has it. It may set only what can neither run code nor send data
-    elsewhere, unless the user's own settings list its folder in `trusted_folders`; what else it sets is a
-    warning. It may deny permissions, never give them.
-    Raises SettingsError for anything that is unknown, not allowed or unreadable: the program does not
-    start on a guess. A variable of the environment that is unknown is a warning only: it may be there for
-    another program. With `faults` that collect, what is wrong is left out instead.
+    `overrides` are `key=value`, with the value in TOML or, for a text, plain. A project's own file is read if
+    it is trusted by `trust`. It may only set keys that can neither run code nor send data elsewhere, unless
+    the user's own settings list its folder in `trusted_folders`; other keys cause a warning. It may deny
+    permissions, but never grant them. Raises SettingsError for anything unknown, invalid or unreadable,
+    because the program must not start on a guess. An unknown environment variable only causes a warning,
+    because it may be meant for another program. With `faults` that collect, invalid settings are left out
+    instead.
     """
     faults = faults or Faults()
     user = list(_from_file(paths.config_file, faults))
@@ -97,9 +97,9 @@ def load_settings(
     if project_file is not None:
         given = _from_data(project_file, faults)
         project = list(_safe(given, warnings, is_listed=is_listed))
-        own = [item for item in project if not _joins(item)]
-        values, origins = _checked([*user, *own, *later], faults)
-        _add(values, origins, [item for item in project if _joins(item)], faults)
+        replacing = [item for item in project if not _is_combined(item)]
+        values, origins = _checked([*user, *replacing, *later], faults)
+        _combine(values, origins, [item for item in project if _is_combined(item)], faults)
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
     return build(values, everywhere | origins, warnings)
 
@@ -107,7 +107,7 @@ def load_settings(
 def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") -> Any:
     """Check a value and convert it to its setting's type.
 
-    Raises SettingsError naming origin, key and what is allowed.
+    Raises SettingsError, which names the origin, the key and the allowed values.
     """
     key = spelt or dotted(path)
     rule = find_rule(path)
@@ -120,23 +120,23 @@ def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") ->
 
 
 def read_setting(key: str, text: str, origin: str) -> tuple[KeyPath, Any]:
-    """Parse a key and its value as the user types them, `context.enabled=true`.
+    """Parse a key and its value as the user types them, as in `context.enabled=true`.
 
-    Raises SettingsError as `check_setting` does.
+    Raises SettingsError like `check_setting`.
     """
     path = split_key(key)
     return path, check_setting(path, _value(text, find_rule(path)), origin, key)
 
 
 def find_rule(path: KeyPath) -> Rule | None:
-    """Return the rule of a key, None if there is no such key."""
+    """Return the rule of a key; None if there is no such key."""
     return RULES.get(path) or RULES.get(_with_any(path))
 
 
 def split_key(text: str) -> KeyPath:
     """Split a dotted key of the settings into its parts.
 
-    A model's or a tool's own name needs no quotes: shells take them away.
+    The name of a model or a tool needs no quotes, because shells remove them.
     """
     for pattern in RULES:
         if ANY not in pattern[:-1]:
@@ -149,7 +149,7 @@ def split_key(text: str) -> KeyPath:
 
 
 def dotted(path: KeyPath) -> str:
-    """Format a key of the settings as TOML writes it, with dots and quotes."""
+    """Format a key as in TOML, with dots and quotes."""
     return ".".join(part if _BARE_KEY.fullmatch(part) else f'"{part}"' for part in path)
 
 
@@ -171,7 +171,7 @@ def shown(value: object) -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the one of `words` most like `word`, or an empty text."""
+    """Return the most similar of `words`, or an empty text."""
     return next(iter(difflib.get_close_matches(word[:200], list(words), n=1, cutoff=0.5)), "")
 
 
@@ -215,14 +215,14 @@ def _is_table(path: KeyPath) -> bool:
 def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
     for variable, path in sorted(_variables().items()):
         text = environ.get(variable, "")
-        if text:  # an empty variable is the shell's way of taking one back
+        if text:  # users unset a variable in the shell by making it empty
             yield _Given(path, _value(text, RULES[path]), _ENVIRONMENT, variable)
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like one of ours but is not.
 
-    Its value is not shown: it may be a secret.
+    Its value is not shown, because it may be a secret.
     """
     known = {name.removeprefix(ENVIRONMENT_PREFIX) for name in {*_variables(), *PROGRAM_VARIABLES}}
     for variable in sorted(environ):
@@ -235,7 +235,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _variables() -> dict[str, KeyPath]:
-    """Return the setting that each variable of the environment sets."""
+    """Return the key that each environment variable sets."""
     return {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
 
 
@@ -252,7 +252,7 @@ def _from_overrides(overrides: Sequence[str], faults: Faults) -> Iterator[_Given
 
 def _value(text: str, rule: Rule | None) -> object:
     try:
-        # the newline would end the value and let another key in
+        # a newline would end the value and begin another key
         parsed = tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):
         return text
@@ -271,13 +271,13 @@ def _checked(given: Iterable[_Given], faults: Faults) -> tuple[dict[KeyPath, Any
 
 
 def _unknown(path: KeyPath, key: str, value: object) -> str:
-    said = f"unknown key {printable(key)} = {shown(value)}"
+    fault = f"unknown key {printable(key)} = {shown(value)}"
     if path[0] == "models" and isinstance(value, dict):
-        return f'{said}; a name with dots in it is put in quotes, as in [models."gpt-4.1"]'
+        return f'{fault}; a name with dots in it is put in quotes, as in [models."gpt-4.1"]'
     near = nearest(dotted(_with_any(path)), [dotted(known) for known in RULES])
     if near:
-        return f"{said}; did you mean {near.replace(dotted((ANY,)), _name_in(path))}?"
-    return f"{said}; allowed: {', '.join(dict.fromkeys(known[0] for known in RULES))}"
+        return f"{fault}; did you mean {near.replace(dotted((ANY,)), _name_in(path))}?"
+    return f"{fault}; allowed: {', '.join(dict.fromkeys(known[0] for known in RULES))}"
 
 
 def _name_in(path: KeyPath) -> str:
@@ -285,7 +285,7 @@ def _name_in(path: KeyPath) -> str:
 
 
 def _with_any(path: KeyPath) -> KeyPath:
-    """Replace a name that the user chose by ANY, where the schema has one in that position."""
+    """Replace a name that the user chose with ANY, if the schema has one in that position."""
     for known in RULES:
         is_like = len(known) == len(path) and known[0] == path[0]
         if ANY in known and is_like:
@@ -297,7 +297,7 @@ def _is_listed(folder: Path, trusted: Sequence[str]) -> bool:
     try:
         here = folder.resolve()
         named = [Path(name).expanduser() for name in trusted]
-        # a relative name would be of whatever folder the program is started in
+        # a relative name would depend on the folder in which the program is started
         return any(path.is_absolute() and path.resolve() == here for path in named)
     except (OSError, RuntimeError):
         return False
@@ -317,15 +317,16 @@ def _safe(given: Iterable[_Given], warnings: list[str], *, is_listed: bool) -> I
         )
 
 
-def _joins(item: _Given) -> bool:
+def _is_combined(item: _Given) -> bool:
+    """Return whether a project's value is combined with others instead of replacing them."""
     rule = find_rule(item.path)
     return rule is not None and (rule.adds or rule.tightens)
 
 
-def _add(
+def _combine(
     values: dict[KeyPath, Any], origins: dict[str, str], given: Iterable[_Given], faults: Faults
 ) -> None:
-    """Add a project's lists to what else there is, whichever came later: it can only add and tighten."""
+    """Combine a project's values with all others, so that it can only add to lists and tighten limits."""
     for item in given:
         with faults.caught():
             more = check_setting(item.path, item.value, item.origin, item.spelt)
@@ -341,7 +342,7 @@ def _add(
 def _tighten(
     rule: Rule, values: dict[KeyPath, Any], origins: dict[str, str], item: _Given, wanted: str
 ) -> None:
-    """Take a project's value where it is stricter than what else there is."""
+    """Use a project's value if it is stricter than the current one."""
     now = values.get(item.path) or functools.reduce(getattr, item.path, Settings())
     if rule.choices.index(wanted) > rule.choices.index(now):
         values[item.path] = wanted

@@ -1,7 +1,7 @@
-"""Which MCP servers there are: from the settings, and from JSON files as other programs have them.
+"""Read the configured MCP servers from the settings and from JSON files that other programs use too.
 
-A JSON file is an object with `mcpServers`, each with a `command` or a `url`. The user's own servers win over
-those of a project, and the files of a project are read only where they are trusted.
+A JSON file is an object with `mcpServers`, each with a `command` or a `url`. The user's own servers take
+precedence over those of a project, and a project's files are read only if they are trusted.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _MAX_BYTES = 1_000_000
 _MAX_SERVERS = 100
 _MAX_NAME = 64  # characters
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # as different programs name it
+_ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # the names in different programs
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http"})
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 class McpConfigError(Exception):
-    """An MCP server that cannot be used as it is configured; the text is one line."""
+    """An MCP server that cannot be used as configured; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpServerConfig:
-    """One MCP server as it is configured: a program to start, or the address of one that runs.
+    """The configuration of one MCP server: a program to start, or the address of a running one.
 
-    Its texts may name variables of the environment, see `expanded`, unless it `is_literal`. `origin` is the
-    file that it comes from.
+    Unless it `is_literal`, its texts may contain environment variables, which `expanded` replaces. `origin`
+    is the file that it comes from.
     """
 
     name: str
@@ -56,12 +56,12 @@ class McpServerConfig:
 
     @property
     def is_http(self) -> bool:
-        """Whether the server is reached by its address, and not started as a program."""
+        """Whether the server is reached at an address instead of started as a program."""
         return bool(self.url)
 
     @property
     def described(self) -> str:
-        """The server on one line, without its variables and headers: these may hold secrets."""
+        """The server on one line, without its variables and headers, which may contain secrets."""
         return self.url if self.is_http else " ".join((self.command, *self.args))
 
     def expanded(self, environ: Mapping[str, str]) -> McpServerConfig:
@@ -104,7 +104,7 @@ class McpServerConfigs:
 
 
 def read_mcp_servers(settings: Settings, paths: Paths, trust: FolderTrust) -> McpServerConfigs:
-    """Read the servers of the settings, of the user's `mcp.json` and of the trusted files of the folder."""
+    """Read the servers of the settings, the user's `mcp.json` and the folder's trusted files."""
     found: dict[str, McpServerConfig] = {}
     faults: list[str] = []
     for file in trust.contents(FileKind.MCP_SERVERS):
@@ -174,7 +174,7 @@ def _is_name(name: str) -> bool:
 
 
 def _fault_of(command: str, url: str) -> str:
-    """Say what keeps a server from being used; empty for nothing."""
+    """Return why a server cannot be used; empty if it can."""
     if command and url:
         return "has both a command and a url"
     return "" if command or url else "has neither a command nor a url"
@@ -188,7 +188,7 @@ def _of_settings(name: str, server: McpServerSettings, origin: str) -> McpServer
 
 
 def _of_json(name: str, entry: object, origin: str) -> McpServerConfig:
-    """Read one server of a JSON file. Raises McpConfigError; keys that mean nothing here are ignored."""
+    """Read one server of a JSON file, ignoring unknown keys. Raises McpConfigError."""
     if not _is_name(name):
         raise McpConfigError(_NAME_RULE.format(name=printable(name, _MAX_NAME)))
     if not isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""Where the program keeps its files."""
+"""The locations of the program's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRAM = "rolling-chat"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths of the program's own files and folders; none of them need exist yet.
+    """The paths of the program's own files and folders, which need not exist.
 
     `shared_folder` is the user's `~/.agents`, which other agents read too; None without a home folder.
     """
@@ -33,7 +33,7 @@ class Paths:
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """The files and folders that hold settings, themes and sessions, without symlinks."""
+        """The files and folders of settings, themes and sessions, with symlinks resolved."""
         folders = (self.config_file.parent, self.themes_dir, self.data_dir, self.database.parent)
         return tuple(path.resolve() for path in (self.config_file, *folders))
 
@@ -49,12 +49,12 @@ class Paths:
 
     @property
     def skills_dirs(self) -> tuple[Path, ...]:
-        """The user's own folders of skills; of two with one name the later wins."""
+        """The user's own folders of skills; later ones take precedence."""
         return self._for_agents("skills")
 
     @property
     def commands_dirs(self) -> tuple[Path, ...]:
-        """The user's own folders of slash commands; of two with one name the later wins."""
+        """The user's own folders of slash commands; later ones take precedence."""
         return self._for_agents("commands")
 
     def _for_agents(self, name: str) -> tuple[Path, ...]:
@@ -63,12 +63,12 @@ class Paths:
 
     @property
     def mcp_file(self) -> Path:
-        """The user's own MCP servers as JSON, as other programs keep them."""
+        """The user's own MCP servers, in the JSON format of other programs."""
         return self.config_file.parent / "mcp.json"
 
     @property
     def mcp_logins_file(self) -> Path:
-        """The tokens of MCP servers that the user logged in to, where there is no keyring."""
+        """The tokens of MCP servers that the user has logged in to, for systems without a keyring."""
         return self.data_dir / "mcp-logins.json"
 
     @property
@@ -83,15 +83,15 @@ class Paths:
 
     @property
     def attachments_dir(self) -> Path:
-        """Messages that were too large to send, as files."""
+        """The folder of messages that were too large to send."""
         return self.data_dir / "attachments"
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
     """Find the platform's folders, or the one folder that ROLLING_CHAT_HOME names.
 
-    The platform's folders come from platformdirs, which reads the process's own environment.
-    Creates nothing. Raises SettingsError where the user has no home folder.
+    The platform's folders come from platformdirs, which reads the process's own environment. Nothing is
+    created. Raises SettingsError if the user has no home folder.
     """
     home = environ.get(HOME_VARIABLE, "")
     if home:
@@ -127,7 +127,7 @@ def _paths(*, config: Path, data: Path, log: Path, shared: Path | None) -> Paths
 def _expanded(home: str) -> Path:
     try:
         return Path(home).expanduser()
-    except RuntimeError:  # no such person: then it is a name like any other
+    except RuntimeError:  # there is no such user, so it is an ordinary name
         return Path(home)
 
 
@@ -136,7 +136,7 @@ def _platform_folder(find: Callable[..., Path]) -> Path:
         found = find(_PROGRAM, appauthor=False)
     except RuntimeError:
         found = Path()
-    # where nobody knows the home, some versions of platformdirs raise and others leave the "~"
+    # if the home folder is unknown, some versions of platformdirs raise and others keep the "~"
     if not found.is_absolute():
         raise SettingsError(f"no home folder to keep settings in; set {HOME_VARIABLE} to a folder")
     return found

@@ -1,4 +1,4 @@
-"""The files that a folder brings along and that would take effect: found by their names, never opened."""
+"""Find a project's own files that would take effect, by their names, without opening them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from rolling_chat.confined_files import is_file_inside
 from rolling_chat.settings.paths import Paths
 
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
-"""The first of them that a folder has is read."""
+"""The names of instruction files; in each folder, the first that exists is read."""
 PROJECT_FILE = Path(".rolling-chat") / "config.toml"
 SKILL_FILE = "SKILL.md"
 SHARED_FOLDERS = (".claude", ".agents")
-"""The folders in which a project keeps skills and commands for any agent; the later wins."""
+"""The folders of a project's skills and commands for any agent; the later one takes precedence."""
 
-_MAX_ENTRIES = 2_000  # of one folder that are looked at
-_MAX_FILES = 200  # of one folder that are skills, or commands
-_MAX_DEPTH = 4  # of the folders that sort commands
+_MAX_ENTRIES = 2_000  # examined in one folder
+_MAX_FILES = 200  # skills or commands in one folder
+_MAX_DEPTH = 4  # of nested folders of commands
 
 
 class FileKind(Enum):
-    """What a file is that a project brings along.
+    """The kind of a project's own file.
 
-    `words` name it for the user. One `by_content` is trusted as long as it reads the same, any other by its
-    path. Whether a file is trusted counts from the next message on if it `is_live`, else from the next start.
-    One that `is_reread` is read again with every message, any other once in a run.
+    `words` describes it for the user. `by_content`: it is trusted by its contents, otherwise by its path.
+    `is_live`: a change of trust takes effect with the next message, otherwise at the next start. `is_reread`:
+    it is read again with every message, otherwise once per run.
     """
 
     SETTINGS = ("settings", {"by content"})
-    # not read again: a model that may edit them could take a guard away
+    # not read again, because a model that edits them could disable a guard
     HOOKS = ("hooks, which run commands by themselves", {"by content", "live"})
     MCP_SERVERS = ("MCP servers, which are started or connected to", {"by content"})
     INSTRUCTIONS = ("instructions for the model, in every request", {"live", "reread"})
@@ -57,16 +57,16 @@ class ProjectFile:
 
     @property
     def by_content(self) -> bool:
-        """Whether the file is trusted only as long as it reads the same."""
+        """Whether the file is trusted by its contents."""
         return self.kind.by_content
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """Finds those files in a working folder and in the folders above it, up to the root of the repository.
+    """Finds a project's own files in a working folder and its parents, up to the root of the repository.
 
-    All of them are regular files below the root, also by symlinks. The program's own files and the user's
-    own shared folder are not the project's.
+    All of them are regular files below the root, even after following symlinks. The program's own files and
+    the user's own shared folder are excluded.
     """
 
     folder: Path
@@ -74,12 +74,12 @@ class ProjectFiles:
     paths: Paths
 
     def find(self) -> Iterator[ProjectFile]:
-        """Yield all files: by kind, the root's first."""
+        """Yield all files by kind, from the root down."""
         for kind in FileKind:
             yield from self.of(kind)
 
     def of(self, kind: FileKind) -> Iterator[ProjectFile]:
-        """Yield the files of one kind, the root's first."""
+        """Yield the files of one kind, from the root down."""
         for path in self._paths_of(kind):
             if is_file_inside(path, self.root):
                 yield ProjectFile(path, path.relative_to(self.root).as_posix(), kind)
@@ -122,14 +122,14 @@ class ProjectFiles:
 
 
 def skill_files(folder: Path) -> Iterator[Path]:
-    """Yield where the skills in a folder have their `SKILL.md`, by name; not all of them need be there."""
+    """Yield the paths of `SKILL.md` for the skills in a folder, by name; the files need not exist."""
     for entry in _entries(folder):
         if _is_folder(entry, through_links=True):
             yield folder / entry.name / SKILL_FILE
 
 
 def command_files(folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Yield the Markdown files in a folder and in the folders below it, by name; no folder that is a link."""
+    """Yield the Markdown files in a folder and its subfolders, by name, without following linked folders."""
     for entry in _entries(folder):
         if _is_folder(entry):
             if depth < _MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""The settings: every key, its type, its default and what is allowed; those of `[context]` by reference."""
+"""The schema of the settings: every key with its type, default and allowed values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 _LITELLM = "https://raw.githubusercontent.com/BerriAI/litellm/main"
 CATALOG_ADDRESS = f"{_LITELLM}/model_prices_and_context_window.json"
-"""Where `rolling-chat models --refresh` fetches a catalog: litellm's own table, as it is today."""
+"""Where `rolling-chat models --refresh` fetches a catalog: litellm's current table."""
 
 
 def _table(of: type) -> Any:
@@ -30,19 +30,19 @@ def _table(of: type) -> Any:
 
 
 def _by_name(kind: type, **rule: Any) -> Any:
-    """Return a table whose keys are names that are checked by whoever reads it."""
+    """Return a table with arbitrary names as keys, which its readers check."""
     metadata = {"values": Rule(kind, **rule)}
     return field(default_factory=lambda: MappingProxyType({}), metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The settings of one model, sizes in tokens; 0: ask the catalog, "": the provider's own address.
+    """The settings of one model, sizes in tokens; 0 is the catalog's figure, "" the provider's own address.
 
-    `tool_calls`: "native" are calls of the API and no others; "auto" takes those that the model writes as
-    text as well, and asks about each; with "text" it is told to write them, and trusted as others are.
-    `pictures`: "auto" sends them to models that are known to take them.
-    `reasoning_effort` is how much the model may think, "" its own default.
+    `tool_calls`: "native" accepts only calls of the API. "auto" also accepts calls that the model writes as
+    text, and asks about each. With "text", the model is told to write calls as text, which are trusted like
+    others. `pictures`: "auto" sends them to models that are known to support them. `reasoning_effort` is how
+    much the model may think, "" for its own default.
     """
 
     max_input_tokens: int = size(0, help="The model's window; 0: as the table of models has it.")
@@ -93,7 +93,7 @@ class ContextSettings(ContextKeys):
         project=True,
         help="Share of the room for history that lists the names which only what left the prompt has.",
     )
-    # of Claude's cache marks: an hour costs more to write, which is not for a project to choose
+    # for Claude's cache marks; an hour costs more to write, so a project may not set it
     cache_ttl: CacheTtl = key(
         "5m",
         str,
@@ -119,7 +119,7 @@ class PermissionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """The settings of `[agent]`: what the model may do, and how long it may go on by itself."""
+    """The settings of `[agent]`: what the model may do, and how long it may work by itself."""
 
     max_tool_iterations: int = size(
         25, least=1, project=False, help="Requests of one turn that answer tool calls."
@@ -149,7 +149,7 @@ class AgentSettings:
         choices=("all", "none"),
         help='The tools that the model is offered: "all", "none" or a list.',
     )
-    # it sends parts of the conversation elsewhere: not for a project to choose
+    # parts of the conversation are sent to these models, so a project may not set it
     task_models: tuple[str, ...] = key(
         (),
         tuple,
@@ -165,7 +165,7 @@ class AgentSettings:
         tightens=True,
         help="Whether commands run in a sandbox. A project may only make it stricter.",
     )
-    # variables that commands get although they hold secrets: not for a project to choose
+    # commands get these variables even if they contain secrets, so a project may not set it
     environment: tuple[str, ...] = key(
         (), tuple, help="Variables that commands get even though they look like secrets."
     )
@@ -194,7 +194,7 @@ class McpServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """The settings of `[mcp]`: servers that bring tools, prompts and resources."""
+    """The settings of `[mcp]`: servers that offer tools, prompts and resources."""
 
     startup_seconds: int = size(
         20, project=False, help="How long a turn waits for servers that are still starting."
@@ -214,7 +214,7 @@ class McpSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProvidersSettings:
-    """The settings of `[providers]`: which way requests go; "off" sends all of them by litellm."""
+    """The settings of `[providers]`: how requests are sent; "off" sends all of them through litellm."""
 
     direct: Direct = key(
         "auto",
@@ -226,7 +226,7 @@ class ProvidersSettings:
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """The settings of `[screen]`: how the program shows itself."""
+    """The settings of `[screen]`: notifications, plain lines, keys and the status line."""
 
     notify: Notify = key(
         "auto",
@@ -236,7 +236,7 @@ class ScreenSettings:
     )
     plain: bool = key(False, bool, help="Chat in plain lines, for screen readers: no full screen.")
     vim: bool = key(False, bool, help="Vim's keys in the prompt box: Esc begins them, i types again.")
-    # it runs: not for a project to choose
+    # it is run, so a project may not set it
     status_command: str = key(
         "", str, never_project=True, help="A command whose first line of output is the last row but one."
     )
@@ -244,9 +244,9 @@ class ScreenSettings:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """The settings of `[telemetry]`: where figures about turns are sent, if anywhere."""
+    """The settings of `[telemetry]`: where spans and metrics are sent, if anywhere."""
 
-    # it sends data elsewhere: not for a project to choose
+    # data is sent there, so a project may not set it
     endpoint: str = key(
         "",
         str,
@@ -258,9 +258,9 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings:
-    """The settings of `[sessions]`: where sessions are saved, and how long; 0 days: forever."""
+    """The settings of `[sessions]`: where sessions are saved, and for how long; 0 days means forever."""
 
-    # it sends the conversation elsewhere: not for a project to choose
+    # conversations are sent there, so a project may not set it
     store: str = key(
         "",
         str,
@@ -269,7 +269,7 @@ class SessionsSettings:
         never_project=True,
         help="A PostgreSQL database for the sessions of several machines or a team. Empty: a file here.",
     )
-    # what deletes is not for a project to choose
+    # it deletes sessions, so a project may not set it
     keep_days: int = size(
         0,
         project=False,
@@ -281,11 +281,11 @@ class SessionsSettings:
 class Settings:
     """Every setting of one run.
 
-    `origins` tells for each dotted key where its value came from: "default", a file's path,
-    "environment" or "command line". `fallback` are models that answer, the first that can, while `model` is
-    overloaded or out of reach. `trusted_folders` are the projects whose own settings file
-    may set every key. `catalog_address` is where a newer model catalog is fetched. `warnings` are lines for
-    people about what was given and means nothing.
+    `origins` has the source of each dotted key's value: "default", a file's path, "environment" or "command
+    line". `fallback` are models of which the first that can answers while `model` is overloaded or
+    unreachable. `trusted_folders` are the projects whose own settings file may set every key, except rules
+    that allow. `catalog_address` is where a newer model catalog is fetched. `warnings` are lines for the user
+    about ignored settings.
     """
 
     model: str = key(
@@ -293,7 +293,7 @@ class Settings:
         str,
         help="The model to ask. Empty: the first one found by a key, a local Ollama, or the demo.",
     )
-    # it sends the conversation elsewhere: not for a project to choose
+    # the conversation is sent to these models, so a project may not set it
     fallback: tuple[str, ...] = key(
         (),
         tuple,
@@ -318,7 +318,7 @@ class Settings:
     context: ContextSettings = field(default_factory=ContextSettings, metadata={"group": ContextSettings})
     models: Mapping[str, ModelSettings] = _table(ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
-    # by the actions of `rolling_chat.tui.keymap`
+    # keyed by the actions of `rolling_chat.tui.keymap`
     keys: Mapping[str, tuple[str, ...]] = _by_name(
         tuple, one=True, help="The keys of an action; F1 lists the actions."
     )
@@ -336,7 +336,7 @@ class Settings:
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def for_model(self, model: str) -> ModelSettings:
-        """Return the settings of `model`, named exactly as in `[models."…"]`; defaults if there are none."""
+        """Return the settings under `model`'s exact name in `[models."…"]`; defaults if there are none."""
         return self.models.get(model, _NO_MODEL_SETTINGS)
 
 
@@ -358,13 +358,13 @@ def _rules(of: type, prefix: KeyPath = ()) -> Iterator[tuple[KeyPath, Rule]]:
 
 
 RULES: Mapping[KeyPath, Rule] = MappingProxyType(dict(_rules(Settings)))
-"""Every key by its path; ANY stands for a name of the user's own (a model, a tool)."""
+"""The rules of all keys by path; ANY represents a name that the user chooses (a model, a tool)."""
 
 
 def build(
     values: Mapping[KeyPath, Any], origins: Mapping[str, str], warnings: Iterable[str] = ()
 ) -> Settings:
-    """Build the settings from checked values by path; missing ones get their defaults."""
+    """Build the settings from validated values by path; missing ones get their defaults."""
     read_only = MappingProxyType(dict(origins))
     settings: Settings = _build(Settings, values, (), origins=read_only, warnings=tuple(warnings))
     return settings

@@ -22,13 +22,13 @@ COLORS = (
 _PACKAGE = Path(__file__).resolve().parent.parent
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-# a variable ends up in a style sheet: nothing that could end the rule it stands in
+# variables are inserted into a style sheet, so they must not contain anything that could end a rule
 _VALUE = re.compile(r"[#%.,()A-Za-z0-9 _$-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
 class ThemeSpec:
-    """One theme: `colors` has every name of COLORS as `#rrggbb`; `variables` are free."""
+    """One theme: `colors` has every name of COLORS as `#rrggbb`; `variables` are arbitrary."""
 
     name: str
     dark: bool
@@ -39,7 +39,7 @@ class ThemeSpec:
 def load_themes(user_dir: Path, faults: Faults | None = None) -> dict[str, ThemeSpec]:
     """Load the shipped themes, then the user's own, which may replace a shipped one by name.
 
-    Raises SettingsError naming the file and what is wrong in it, or leaves it out with `faults` that collect.
+    Raises SettingsError, which names the file and the fault; with `faults` that collect, leaves the file out.
     """
     faults = faults or Faults()
     themes: dict[str, ThemeSpec] = {}
@@ -55,7 +55,7 @@ def load_themes(user_dir: Path, faults: Faults | None = None) -> dict[str, Theme
 
 
 def find_theme(themes: Mapping[str, ThemeSpec], name: str) -> ThemeSpec:
-    """Find the theme called `name`. Raises SettingsError listing what there is."""
+    """Return the theme called `name`. Raises SettingsError, which lists the themes."""
     if name in themes:
         return themes[name]
     near = nearest(name, themes)
@@ -64,7 +64,7 @@ def find_theme(themes: Mapping[str, ThemeSpec], name: str) -> ThemeSpec:
 
 
 def shipped_dir() -> Path:
-    """Return the folder of the themes that come with the program: in the wheel, else in the checkout."""
+    """Return the folder of the packaged themes, in the wheel or else in the checkout."""
     inside = _PACKAGE / "themes"
     return inside if inside.is_dir() else _PACKAGE.parent / "themes"
 

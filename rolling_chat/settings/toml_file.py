@@ -1,4 +1,4 @@
-"""Reading and replacing TOML files so that nothing is lost and every fault is one line."""
+"""Read and replace TOML files without losing anything, reporting every fault in one line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.text import printable
 
-# a settings file is a page or two; what is far larger is not one
+# a settings file has a page or two; a far larger one is something else
 _MAX_BYTES = 1_000_000
 _AT_END = "(at end of document)"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read `path`; an absent file is empty. Raises SettingsError naming the file and the line."""
+    """Read `path`; a missing file is empty. Raises SettingsError, which names the file and the line."""
     return parse_toml(read_text(path), path)
 
 
@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
     """Read a settings file; empty if there is none. Raises SettingsError."""
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting forever
+        if not stat.S_ISREG(found.st_mode):  # a pipe would block forever
             raise SettingsError(f"{_name(path)}: is not a file")
         if found.st_size > _MAX_BYTES:
             raise SettingsError(f"{_name(path)}: too large for a settings file ({found.st_size:,} bytes)")
@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_toml(data: bytes, path: Path) -> str:
-    """Decode the bytes of `path`. Raises SettingsError naming the file and the line."""
+    """Decode the bytes of `path`. Raises SettingsError, which names the file and the line."""
     if len(data) > _MAX_BYTES:
         raise SettingsError(f"{_name(path)}: too large for a settings file")
     try:
@@ -52,13 +52,13 @@ def decode_toml(data: bytes, path: Path) -> str:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """Parse the text of `path`. Raises SettingsError naming the file and the line."""
+    """Parse the text of `path`. Raises SettingsError, which names the file and the line."""
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise SettingsError(f"{_name(path)}: is not valid TOML: nested too deeply") from None
     except ValueError as error:
-        if not isinstance(error, tomllib.TOMLDecodeError):  # int() refuses thousands of digits
+        if not isinstance(error, tomllib.TOMLDecodeError):  # int() refuses numbers with thousands of digits
             raise SettingsError(f"{_name(path)}: is not valid TOML: a number is too long") from None
         said = str(error).replace(_AT_END, f"(at line {text.count(chr(10)) + 1})")
         match = re.fullmatch(r"(.*) \(at line (\d+)(?:, column \d+)?\)", said, re.DOTALL)
@@ -67,10 +67,10 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: readers see the old content or the new, never a part.
+    """Write a file atomically: readers see the old contents or the new ones, never a part.
 
-    A missing folder is made; a symbolic link is followed and stays a link; the mode stays, and
-    is 0600 for a new file. Raises SettingsError.
+    A missing folder is created. A symbolic link is followed and remains a link. The mode is kept; that of a
+    new file is 0600. Raises SettingsError.
     """
     temporary = ""
     try:

@@ -1,7 +1,7 @@
-"""Which of a folder's own files take effect: those that a project brings along (`project_files.py`).
+"""Decide which of a project's own files (`project_files.py`) take effect.
 
-None of them is read before the user trusts it. Instructions are trusted by their path. All others are trusted
-as they are: another content is asked about again.
+None of them is read before the user trusts it. Instructions are trusted by their path, all others by their
+contents: the user is asked again when these change.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from rolling_chat.settings.project_files import FileKind, ProjectFile, ProjectFi
 from rolling_chat.text import exact, printable
 
 MAX_BYTES = 1_000_000
-"""Of a file that is trusted by its content; one byte more is read of a longer one."""
+"""The maximum size of a file trusted by its contents; one more byte is read to detect a longer one."""
 
 _MAX_SHOWN = 200_000  # bytes of an instruction file
-_MAX_NAMED = 6  # files in the line about what is not read
+_MAX_NAMED = 6  # files in the line about unread ones
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedFile:
-    """A file that is trusted as it reads, and what it read like then; `name` is its path below the root."""
+    """A file that is trusted by its contents, with these contents; `name` is its path below the root."""
 
     path: Path
     name: str
@@ -36,10 +36,10 @@ class TrustedFile:
 
 
 class FolderTrust:
-    """Decides which files of one working folder are read, by what the user answered.
+    """Decides by the user's answers which files of one working folder are read.
 
-    They are those of the folder itself and of the folders above it, up to the root of the repository.
-    With `everything`, all of them are: the user said so for this run, or in the settings.
+    They are those of the folder itself and of its parents, up to the root of the repository. With
+    `everything`, all of them are read, by the user's choice for this run or in the settings.
     """
 
     def __init__(self, folder: Path, paths: Paths, *, everything: bool = False) -> None:
@@ -49,25 +49,25 @@ class FolderTrust:
         self.problem = ""  # why the answers cannot be read
         self._paths = paths
         self._project = ProjectFiles(self.folder, self.root, paths)
-        self._read_data: dict[str, bytes] = {}  # of files that are trusted by content, by name: read once
-        self._shown_data: dict[str, bytes] = {}  # what the user was shown last
+        self._read_data: dict[str, bytes] = {}  # of files trusted by contents, by name; each is read once
+        self._shown_data: dict[str, bytes] = {}  # shown to the user last, by name
         self._record = self._load()
 
     def settings(self) -> TrustedFile | None:
-        """Return the folder's own settings file if it is trusted as it is; None otherwise, or without one."""
+        """Return the folder's own settings file; None if there is none or its contents are not trusted."""
         return next(iter(self.contents(FileKind.SETTINGS)), None)
 
     def instructions(self) -> tuple[ProjectFile, ...]:
-        """Return the instruction files that are trusted, the root's first."""
+        """Return the trusted instruction files, from the root down."""
         return tuple(filter(self._is_trusted, self._project.of(FileKind.INSTRUCTIONS)))
 
     def contents(self, kind: FileKind) -> tuple[TrustedFile, ...]:
-        """Return the files of a kind that are trusted as they are, with what they hold; the root's first."""
+        """Return the files of a kind that are trusted, with their contents, from the root down."""
         files = filter(self._is_trusted, self._project.of(kind))
         return tuple(TrustedFile(file.path, file.name, self._content(file)) for file in files)
 
     def look_again(self) -> None:
-        """Compare what may change during a run as it is now; what is read once stays as it was read."""
+        """Read the files that may change during a run again; all others stay as they were read."""
         again = {file.name for file in self._project.find() if file.kind.is_reread}
         self._read_data = {name: data for name, data in self._read_data.items() if name not in again}
 
@@ -76,17 +76,17 @@ class FolderTrust:
         return tuple(file for file in self._project.find() if not self._is_trusted(file))
 
     def trusted(self) -> tuple[ProjectFile, ...]:
-        """Return the files that are trusted."""
+        """Return the trusted files."""
         return tuple(filter(self._is_trusted, self._project.find()))
 
     def undecided(self) -> tuple[ProjectFile, ...]:
-        """Return the unread files that the user was not asked about yet, or that have changed since."""
+        """Return the unread files that the user was not asked about, or that have changed since."""
         return tuple(
             file for file in self.unread() if file.name not in self._record.refused or self.has_changed(file)
         )
 
     def trust(self, files: Sequence[ProjectFile]) -> None:
-        """Trust files from now on, those by content as `shown` has them. Raises SettingsError."""
+        """Trust files from now on, by contents with those last `shown`. Raises SettingsError."""
         self._read_data.update(self._shown_data)
         contents = {file.name: TrustedContent.of(self._content(file)) for file in files if file.by_content}
         names = [file.name for file in files if not file.by_content]
@@ -102,11 +102,11 @@ class FolderTrust:
         self._record = change_record(self._paths, self.root, trusting)
 
     def trust_written(self, path: Path) -> None:
-        """Trust an instruction file that was written at the user's word. Raises SettingsError."""
+        """Trust an instruction file that was written with the user's approval. Raises SettingsError."""
         self.trust([file for file in self._project.of(FileKind.INSTRUCTIONS) if file.path == path])
 
     def refuse(self, files: Sequence[ProjectFile]) -> None:
-        """Do not ask about files again; what was trusted of them no longer is. Raises SettingsError."""
+        """Do not trust files any more, and do not ask about them again. Raises SettingsError."""
         names = [file.name for file in files]
 
         def refusing(record: FolderRecord) -> FolderRecord:
@@ -121,17 +121,17 @@ class FolderTrust:
         self.everything = False
 
     def has_changed(self, file: ProjectFile) -> bool:
-        """Return whether a file that is not trusted was, as it read then."""
+        """Return whether an untrusted file was trusted with earlier contents."""
         return file.by_content and file.name in self._record.contents
 
     def shown(self, files: Sequence[ProjectFile]) -> str:
-        """Return the contents of files for the user to read, of a changed one what changed."""
+        """Return the contents of files for the user to read, or the changes of files that were trusted."""
         self._shown_data = {file.name: self._content(file) for file in files if file.by_content}
         return "\n".join(self._shown(file) for file in files)
 
     @property
     def line(self) -> str:
-        """One line that names what is not read; empty if there is nothing."""
+        """One line that names the files that are not read; empty if there are none."""
         unread = self.unread()
         if not unread:
             return ""
@@ -156,7 +156,7 @@ class FolderTrust:
         return known is not None and hashlib.sha256(self._content(file)).hexdigest() == known.sha256
 
     def _content(self, file: ProjectFile) -> bytes:
-        """Return a file's bytes, which are read once: what was shown or compared is what is used."""
+        """Return a file's bytes, read only once, so that the bytes that were shown or compared are used."""
         if file.name not in self._read_data:
             try:
                 self._read_data[file.name] = read_inside(file.path, self.root, MAX_BYTES + 1)
@@ -184,12 +184,12 @@ class FolderTrust:
 
 
 def find_root(folder: Path) -> Path:
-    """Return the root of the repository that a resolved folder is in, or the folder itself."""
+    """Return the root of the repository that contains a resolved folder, or the folder itself."""
     for parent in (folder, *folder.parents):
         try:
             if (parent / ".git").exists():
                 return parent
-        except OSError:  # a folder above that may not be looked into
+        except OSError:  # an inaccessible parent folder
             break
     return folder
 

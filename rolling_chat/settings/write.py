@@ -26,10 +26,10 @@ _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
 def save_setting(paths: Paths, key: str, value: object) -> None:
     """Set `key` (dotted, as on the command line) in the settings file.
 
-    Every other key stays, and comments and order too wherever one line can be exchanged or added;
-    where it cannot, the file is written anew with the same keys. A new file names the schema of the
-    settings, which is written beside it, for editors. Raises SettingsError: for a value that is not
-    allowed, and for a file that is not valid, which is then left as it is.
+    All other keys are kept, as are comments and order if one line can be replaced or added; otherwise the
+    file is rewritten with the same keys. A new file names the schema of the settings, which is written next
+    to it, for editors. Raises SettingsError for a value that is not allowed, and for an invalid file, which
+    is not changed.
     """
     path = split_key(key)
     origin = printable(str(paths.config_file), 300)
@@ -45,7 +45,7 @@ def save_setting(paths: Paths, key: str, value: object) -> None:
 
 
 def add_to_setting(paths: Paths, key: str, text: str) -> None:
-    """Add `text` to a list in the settings file, unless it is there. Raises as `save_setting` does."""
+    """Add `text` to a list in the settings file, unless it is there. Raises like `save_setting`."""
     found: Any = parse_toml(read_text(paths.config_file), paths.config_file)
     for part in split_key(key):
         found = found.get(part, {}) if isinstance(found, dict) else {}
@@ -55,7 +55,7 @@ def add_to_setting(paths: Paths, key: str, text: str) -> None:
 
 
 def _write_schema(path: Path) -> None:
-    """Write the schema of the settings, unless it is there; the settings are complete without it."""
+    """Write the schema of the settings, unless it exists; the settings work without it."""
     schema = schema_text()
     with suppress(OSError, ValueError, SettingsError):
         if not path.is_file() or path.read_text(encoding="utf-8") != schema:
@@ -74,7 +74,7 @@ def _with(table: dict[str, Any], path: KeyPath, value: object, origin: str) -> d
 
 
 def _edited(text: str, path: KeyPath, value: object) -> str:
-    """Replace or add one line of `text`; the caller checks that the result is right."""
+    """Replace or add one line of `text`; the caller checks the result."""
     line = f"{tomli_w.dumps({path[-1]: value}).strip()}\n"
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
@@ -96,7 +96,7 @@ def _edited(text: str, path: KeyPath, value: object) -> str:
 
 
 def _section(lines: list[str], table: KeyPath) -> tuple[int | None, int]:
-    """Return the first and past-the-last line of `table`'s keys; None where it has no header."""
+    """Return the range of lines with `table`'s keys; None if it has no header."""
     start = 0 if not table else None
     for index, text in enumerate(lines):
         header = _HEADER.fullmatch(text.rstrip("\r\n"))
