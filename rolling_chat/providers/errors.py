@@ -8,13 +8,12 @@ anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from time import time
 from urllib.parse import urlsplit
 
 from rolling_chat.providers.addresses import describe_server, without_credentials
+from rolling_chat.providers.error_facts import error_chain, error_text, nearest_status, retry_after, wait_in
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.overflow_errors import (
@@ -110,14 +109,6 @@ _BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information
 _WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
 _BYTES_LITERAL = re.compile(r"b(['\"])(.*)\1")
 _PER_DAY = re.compile(r"per.?day|\b[TR]PD\b|daily", re.IGNORECASE)
-_UNIT = r"(?:ms|milliseconds?|h(?:ours?)?|m(?:in(?:utes?)?)?|s(?:ec(?:onds?)?)?)(?![a-z])"
-_WAIT = re.compile(
-    r"(?:(?:retry|try again|wait)(?: again)?(?: after| in| for)?:?|\"?retry_?(?:delay|after)\"?:) ?\"?"
-    rf"((?:\d+(?:\.\d+)? ?{_UNIT}[ ,]*)+)",
-    re.IGNORECASE,
-)
-_SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|milli|h|m|s)", re.IGNORECASE)
-_UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +143,16 @@ def classify(
     Throttling is ruled out before a refusal is interpreted as a prompt that is too long. `began` means that a
     part of the reply had arrived: temporary failures are then INTERRUPTED instead of being retried.
     """
-    chain = tuple(_chain(error))
+    chain = tuple(error_chain(error))
     for link in chain:
         if isinstance(link, ProviderError):
             return link
     context = ErrorContext(model, api_base, environ, nearest, timeout, began, reached)
     secrets = secrets_in(environ or {})
     names = frozenset(type(link).__name__ for link in chain)
-    text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
+    text = "\n".join(dict.fromkeys(filter(None, map(error_text, chain))))
     body = read_body(text)
-    status = _status(chain)
+    status = nearest_status(chain)
     if status is None or "APIConnectionError" in names:  # litellm invented the status
         code = (body.numbers or {}).get("code", 0)
         if 400 <= code <= 599:
@@ -176,7 +167,7 @@ def classify(
         limit=failure.overflow.limit,
         requested=failure.overflow.requested,
         prompt=failure.overflow.prompt,
-        retry_after=_retry_after(chain, body.text) if failure.passes else None,
+        retry_after=retry_after(chain, body.text) if failure.passes else None,
     )
 
 
@@ -329,7 +320,7 @@ def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failur
     if _PER_DAY.search(body.text):
         return _Failure(ErrorKind.THROTTLED, f"Your account at {provider} has no quota left for today.")
     # Gemini uses the same words for a quota per minute, but names the time until it is renewed
-    if _NO_CREDIT_TEXT.search(body.text) and _wait_in(body.text) is None:
+    if _NO_CREDIT_TEXT.search(body.text) and wait_in(body.text) is None:
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
     return _passing(context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit).")
 
@@ -402,70 +393,3 @@ def _unwrapped(line: str) -> str:
     spelled = _BYTES_LITERAL.fullmatch(bare)
     bare = spelled.group(2) if spelled else bare
     return "" if _BOILERPLATE.match(bare) else bare
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and its causes, outermost first."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        original = getattr(error, "original_exception", None)
-        error = original if isinstance(original, BaseException) else error.__cause__ or error.__context__
-
-
-def _text(error: BaseException) -> str:
-    parts = [str(getattr(error, "message", "") or error)]
-    body = getattr(error, "body", None)
-    if body and not isinstance(body, bytes):
-        parts.append(str(body))
-    return "\n".join(dict.fromkeys(part for part in parts if part))
-
-
-def _status(chain: Sequence[BaseException]) -> int | None:
-    """Return the status nearest to the wire; litellm assigns some failures a status that no server sent."""
-    for error in reversed(chain):
-        status = getattr(error, "status_code", None)
-        if isinstance(status, str) and status.isdigit():
-            status = int(status)
-        if isinstance(status, int) and 100 <= status <= 599:
-            return status
-    return None
-
-
-def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
-    """Return the seconds to wait that the server named: a number or date in a header, or else in its text."""
-    for error in chain:
-        for headers in (getattr(error, "litellm_response_headers", None), _response_headers(error)):
-            if headers is None:
-                continue
-            if value := headers.get("retry-after-ms"):
-                return _seconds(value, 0.001)
-            if value := headers.get("retry-after"):
-                return _seconds(value)
-    return _wait_in(text)
-
-
-def _wait_in(text: str) -> float | None:
-    """Return the waiting time in a text, such as "try again in 1m2.5s" or "retry in 48.9s"; else None."""
-    match = _WAIT.search(text)
-    if match is None:
-        return None
-    spans = _SPAN.findall(match.group(1))
-    return sum(float(number) * _UNITS[unit.lower()] for number, unit in spans) if spans else None
-
-
-def _response_headers(error: BaseException) -> Mapping[str, str] | None:
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    return headers if hasattr(headers, "get") else None
-
-
-def _seconds(value: str, unit: float = 1.0) -> float | None:
-    try:
-        return max(0.0, float(value) * unit)
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
-    except (TypeError, ValueError):
-        return None
