@@ -23,7 +23,7 @@ _MIN_EXACT, _MIN_APPROXIMATE, _MIN_UNKNOWN = 0.88, 0.65, 0.4
 _BEYOND_BOUND, _BEYOND_UNKNOWN = 1.5, 3.0
 # A reply comes back as this share of its reported size, or as `reply_bound` at most.
 _MIN_REPLY, _MAX_REPLY = 0.88, 1.03
-# Tokens of framing by which a message and a call may differ from their known size.
+# Tokens of framing that a message and a call may have beyond, or below, their known size.
 _MESSAGE, _CALL = 12, 48
 # Tokens that a provider may add to a first request.
 _REQUEST = 64

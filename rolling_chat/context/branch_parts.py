@@ -1,6 +1,6 @@
 """Select the parts of a long branch that a prompt must read, so that planning costs what the prompt sends.
 
-Messages omitted earlier are not read again, except in turns of which something is still sent. Undecided
+Messages omitted earlier are not read again, except in turns that are still partly sent. Undecided
 messages far beyond the history window are omitted unread. With rolling off, where everything is sent or
 nothing, the newest part is enough to show that the branch cannot fit; the size of the rest is inferred from
 it.

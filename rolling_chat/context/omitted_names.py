@@ -123,7 +123,7 @@ def _find_candidates(
 
 
 def _names_in_prompt(sent: Iterable[Message]) -> set[str]:
-    """Return the names in the prompt, and the parts by which a path or dotted name is known."""
+    """Return the names in the prompt, and the parts that identify a path or a dotted name."""
     return {
         part
         for message in sent

@@ -183,7 +183,7 @@ def _omitted_unread(inputs: PromptInputs, index: PlanIndex, before: Decisions) -
 
 
 def _first_to_read(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
-    """Return where to start reading new messages if none may be omitted and the rest exceeds any window."""
+    """Return where to start reading if no message may be omitted and the newest alone exceed any window."""
     first = index.seen
     if inputs.may_decide or omitted.end > first or len(inputs.branch) - first <= _ALWAYS_READ:
         return first

@@ -148,7 +148,7 @@ class PromptReport:
         return turns if self.most_turns is None else min(turns, self.most_turns)
 
     def after(self, before: PromptReport) -> PromptReport:
-        """Return the report with at most the turns left `before`, unless something was freed since.
+        """Return the report with `turns_left` capped at that of `before`, unless something was freed since.
 
         The pace is a mean, and a streaming reply is estimated: both may decrease while the window fills.
         """

@@ -162,7 +162,7 @@ _ENDPOINTS = (_input_tokens, _vllm, _older_llama_cpp)
 
 
 def _find_endpoint(ask: _Ask, name: str) -> _Endpoint | None:
-    """Find the endpoint by which a server counts, with a one-word question that reveals nothing.
+    """Find the endpoint that a server counts with, by a one-word question that reveals nothing.
 
     Raises OSError if the server does not answer, or not at present.
     """
