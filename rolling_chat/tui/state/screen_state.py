@@ -6,12 +6,9 @@ monotonic clock.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
-from rolling_chat import figures
 from rolling_chat.call_lines import describe_call
 from rolling_chat.commands.marks import Mark
 from rolling_chat.events import (
@@ -53,6 +50,7 @@ from rolling_chat.tui.state.items import (
     reply_items,
     user_items,
 )
+from rolling_chat.tui.state.status_words import Activity, activity_words, duration, ending_words
 from rolling_chat.tui.state.task_view import TaskView
 
 _MIN_SECONDS = 0.5  # a rate over less time means nothing
@@ -63,20 +61,6 @@ WELCOME = (
 )
 _WELCOME_ID = "welcome"
 _MAX_DOING = 50  # characters of a call, so that the seconds after it stay in sight
-
-
-class Activity(StrEnum):
-    """The current activity, in the words of the status line."""
-
-    IDLE = "ready"
-    WAITING = "waiting"
-    THINKING = "thinking"
-    ANSWERING = "answering"
-    CALLING = "writing a tool call"
-    TOOL = "running"
-    PERMISSION = "asking permission"
-    RETRYING = "retrying"
-    STOPPING = "stopping"
 
 
 @dataclass(slots=True)
@@ -279,7 +263,7 @@ class ScreenState:
     def fail(self, line: str, now: float, *, sent: bool = True) -> None:
         """End a turn that failed unexpectedly or never began; `line` tells the user why."""
         self.notice(line, warning=True)
-        self._close(f"failed after {_seconds(now - self.turn_began)}" if sent else "nothing was sent")
+        self._close(f"failed after {duration(now - self.turn_began)}" if sent else "nothing was sent")
 
     def mark_still_streaming(self) -> None:
         """Show the last reply as still streaming, because another process is writing it."""
@@ -305,7 +289,8 @@ class ScreenState:
         parts = [self.last]
         if self.busy:
             took = f"{max(0.0, now - self.turn_began):.0f} s"
-            parts = [self._doing(now), took, self.tokens_per_second(now)]
+            doing = activity_words(self.activity, self.subject, self._retry_at - now)
+            parts = [doing, took, self.tokens_per_second(now)]
         if self.is_summarizing:
             parts.append("summarizing older messages")
         return " · ".join(filter(None, parts)) or "ready"
@@ -317,18 +302,6 @@ class ScreenState:
             if self.reply_chars and passed >= _MIN_SECONDS:
                 return f"~{self.reply_chars / ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
         return ""
-
-    def _doing(self, now: float) -> str:
-        match self.activity:
-            case Activity.WAITING if self.subject:
-                return f"waiting for {self.subject}"
-            case Activity.RETRYING:
-                left = math.ceil(max(0.0, self._retry_at - now))
-                return f"{self.subject}; trying again in {left} s"
-            case Activity.STOPPING:
-                return "stopping"
-            case activity:
-                return f"{activity} {self.subject}".rstrip()
 
     def _do(self, activity: Activity, subject: str) -> None:
         self.activity, self.subject = activity, subject
@@ -424,35 +397,11 @@ class ScreenState:
         return index
 
     def _end(self, event: TurnEnded) -> None:
-        took = _seconds(event.seconds)
         self._cancel_open_calls()
-        match event.outcome:
-            case Outcome.DONE:
-                last = f"done in {took}"
-                if self.rate:
-                    last += f" · {self.rate:.0f} tokens/s"
-                if event.usage.output_tokens:
-                    used = event.usage
-                    last += (
-                        f" · {figures.tokens(used.input_tokens)} in, {figures.tokens(used.output_tokens)} out"
-                    )
-                for cause, tokens in event.cache_misses[-1:]:
-                    last += f" · cache missed: {cause}, {figures.tokens(tokens)}"
-            case Outcome.CUT:
-                last = "cut at the answer's limit"
-                self.can_carry_on = True
-            case Outcome.BROKEN:
-                last = "the answer broke off"
-                self.can_carry_on = True
-            case Outcome.CANCELLED:
-                last = f"stopped after {took}"
-            case Outcome.FULL:
-                last = "nothing was sent"
-            case Outcome.FAILED:
-                last = f"failed after {took}"
+        self.can_carry_on = self.can_carry_on or event.outcome in (Outcome.CUT, Outcome.BROKEN)
         if event.error:
             self.notice(event.error, warning=True)
-        self._close(last)
+        self._close(ending_words(event, self.rate))
 
     def _cancel_open_calls(self) -> None:
         for index in self._open_calls:
@@ -473,11 +422,3 @@ class ScreenState:
         ordinal = self.items.append(item)
         self.changed()
         return ordinal
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 10:
-        return f"{max(0.0, seconds):.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
