@@ -70,7 +70,7 @@ def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
     return _UNUSUAL.sub(partial(_reading, above), lines if tabs else _expand_tabs(lines))
 
 
-def waits(text: str) -> int:
+def count_undecided(text: str) -> int:
     """Return how many characters at the end of streamed text depend on the next one and must wait for it."""
     return 1 if text and (text[-1] in "\r" + _JOINING or "\ud800" <= text[-1] <= "\udbff") else 0
 

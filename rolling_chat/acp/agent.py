@@ -109,7 +109,7 @@ class ClientAgent(Agent):
         **_: Any,
     ) -> NewSessionResponse:
         """Open a new session in a folder."""
-        _say_unused(additional_directories)
+        _log_unused(additional_directories)
         session = await self._open(cwd, mcp_servers)
         response = NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=session.options
@@ -126,7 +126,7 @@ class ClientAgent(Agent):
         **_: Any,
     ) -> LoadSessionResponse:
         """Open a saved session and send its whole conversation."""
-        _say_unused(additional_directories)
+        _log_unused(additional_directories)
         session = await self._reopen(cwd, session_id, mcp_servers)
         await _in_words(session.replay())
         response = LoadSessionResponse(modes=session.modes, config_options=session.options)
@@ -142,7 +142,7 @@ class ClientAgent(Agent):
         **_: Any,
     ) -> ResumeSessionResponse:
         """Open a saved session whose messages the client already has."""
-        _say_unused(additional_directories)
+        _log_unused(additional_directories)
         session = await self._reopen(cwd, session_id, mcp_servers)
         response = ResumeSessionResponse(modes=session.modes, config_options=session.options)
         session.begin()
@@ -157,7 +157,7 @@ class ClientAgent(Agent):
         **_: Any,
     ) -> ForkSessionResponse:
         """Copy a saved session, leaving the original unchanged."""
-        _say_unused(additional_directories)
+        _log_unused(additional_directories)
         known = self._sessions.get(session_id)
         if known is not None and known.is_blank:  # nothing of it is saved, so a new session is a copy
             session = await self._open(cwd, mcp_servers)
@@ -275,7 +275,7 @@ async def _in_words(work: Any) -> Any:
         raise RequestError(INVALID_REQUEST, str(error)) from error
 
 
-def _say_unused(additional_directories: list[str] | None) -> None:
+def _log_unused(additional_directories: list[str] | None) -> None:
     """Log additional directories that a client passes without this agent announcing support for them."""
     if additional_directories:
         _log.warning("%s additional directories are not used", len(additional_directories))

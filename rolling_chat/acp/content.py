@@ -12,7 +12,7 @@ from acp.schema import ContentToolCallContent, FileEditToolCallContent, Terminal
 
 from rolling_chat.acp.diffs import Hunk, read_diff
 from rolling_chat.messages import Json
-from rolling_chat.text import exact, visible, waits
+from rolling_chat.text import count_undecided, exact, visible
 
 MAX_SHOWN = 50_000
 """The maximum characters of a result sent to a client; the session contains all of it."""
@@ -103,7 +103,7 @@ class StreamedText:
     def take(self, piece: str) -> str:
         """Add a piece; return the text that can be shown now."""
         text = self._held + piece
-        held = waits(text)
+        held = count_undecided(text)
         shown, self._held = (text[:-held], text[-held:]) if held else (text, "")
         return self._show(shown)
 

@@ -85,9 +85,11 @@ class PromptReader:
                 case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
                     _add_text(said, resource, self.folder)
                 case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
-                    said.add_word(await _kept(resource.blob, resource.uri, self.keep_picture))
+                    said.add_word(await _saved_picture(resource.blob, resource.uri, self.keep_picture))
                 case ImageContentBlock():
-                    said.add_word(await _kept(block.data, block.uri or "the picture", self.keep_picture))
+                    said.add_word(
+                        await _saved_picture(block.data, block.uri or "the picture", self.keep_picture)
+                    )
                 case AudioContentBlock():
                     raise ChatError("Not sent: Rolling Chat does not accept audio.")
         said.text = said.text.rstrip(" ")
@@ -106,7 +108,7 @@ class PromptReader:
             return
         lines = unsaved.splitlines(keepends=True)
         text = "".join(lines[max(0, mention.first - 1) : mention.last or None])
-        said.add_given(GivenText(mention, mention.path, _what(mention), text))
+        said.add_given(GivenText(mention, mention.path, _part_of_file(mention), text))
 
 
 def mention_of(uri: str, folder: Path) -> Mention | None:
@@ -129,19 +131,19 @@ def mention_of(uri: str, folder: Path) -> Mention | None:
 def _add_text(said: Said, resource: TextResourceContents, folder: Path) -> None:
     mention = mention_of(resource.uri, folder)
     if mention is not None:
-        said.add_given(GivenText(mention, mention.path, _what(mention), resource.text))
+        said.add_given(GivenText(mention, mention.path, _part_of_file(mention), resource.text))
         return
     mention = Mention(without_marks(one_line(resource.uri, _LONGEST_NAME)) or "text")
     said.add_given(GivenText(mention, mention.path, "text", resource.text))
 
 
-def _what(mention: Mention) -> str:
+def _part_of_file(mention: Mention) -> str:
     """Return which part of a file an editor's text is, in words."""
     lines = f"lines {mention.first}-{mention.last} of a file" if mention.first else "file"
     return f"{lines}, as the editor has it,"
 
 
-async def _kept(data: str, name: str, keep_picture: KeepPicture) -> str:
+async def _saved_picture(data: str, name: str, keep_picture: KeepPicture) -> str:
     """Save a picture, and return a mention of it. Raises ChatError."""
     shown = one_line(name, 80)
     try:

@@ -60,7 +60,7 @@ class ClientSession:
         self._models = models
         self._work: asyncio.Task[StopReason] | None = None
         self._warming: asyncio.Task[None] | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._sending_changes: asyncio.Task[None] | None = None
         self._notices = [*chat.session.notices]
         self._sent = _SentState()
         questions = Questions(client, self.id, chat.trust.folder, self.cancel)
@@ -69,7 +69,7 @@ class ClientSession:
         chat.listener.ask_spending = questions.ask_spending
         if has_buffers:
             chat.listener.unsaved = Buffers(client, self.id).unsaved
-        chat.listener.on_server = self._server_said
+        chat.listener.on_server = self._on_server_line
         self._turns = Turns(chat, questions, self.send, self.sync)
         self._commands = ClientCommands(chat, questions, self._turns, self.send)
 
@@ -161,20 +161,20 @@ class ClientSession:
                 SessionInfoUpdate(session_update="session_info_update", title=now.title, updated_at=updated)
             )
 
-    def _server_said(self, line: str) -> None:
+    def _on_server_line(self, line: str) -> None:
         """Keep a line about an MCP server for the next prompt, and send changes to the client."""
         self._notices += filter(None, [line])
-        if self._work is None and (self._telling is None or self._telling.done()):
-            self._telling = asyncio.create_task(self._tell())
+        if self._work is None and (self._sending_changes is None or self._sending_changes.done()):
+            self._sending_changes = asyncio.create_task(self._send_changes())
 
-    async def _tell(self) -> None:
+    async def _send_changes(self) -> None:
         with contextlib.suppress(ConnectionError):
             await self.sync()
             await self._turns.show_usage()
 
     async def close(self) -> None:
         """Stop running work, and close the session, which stays saved."""
-        for task in (self._warming, self._telling, self._work):
+        for task in (self._warming, self._sending_changes, self._work):
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})
@@ -191,7 +191,7 @@ class ClientSession:
                 self.chat.trust.folder, self.chat.session.mentions.keep_picture, self.chat.listener.unsaved
             )
             said = await reader.read(blocks)
-            await self._say_notices()
+            await self._send_notices()
             is_command = said.text.lstrip().startswith("/") and not said.given
             command = parse(said.text) if is_command else None
             if command is not None:
@@ -201,7 +201,7 @@ class ClientSession:
         except ChatError as error:
             raise RequestError(INVALID_REQUEST, str(error)) from error
         finally:
-            await self._say_notices()
+            await self._send_notices()
             await self.sync()
 
     def _require_key(self) -> None:
@@ -210,7 +210,7 @@ class ClientSession:
         if line:
             raise RequestError(AUTH_REQUIRED, line)
 
-    async def _say_notices(self) -> None:
+    async def _send_notices(self) -> None:
         notices, self._notices = self._notices, []
         for line in notices:
             await self.send(notice_chunk(line))

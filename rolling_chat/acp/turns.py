@@ -92,7 +92,7 @@ class Turns:
     async def run(self, begin: Begin) -> StopReason:
         """Run a turn, and others after a question about it. Raises RequestError if it fails."""
         while True:
-            ended = await self._play(begin())
+            ended = await self._run_turn(begin())
             if ended.outcome in _STOP_REASONS:
                 return _STOP_REASONS[ended.outcome]
             following = await self._after_full() if ended.outcome is Outcome.FULL else None
@@ -110,12 +110,12 @@ class Turns:
             self._report = session.preview.report().without_stand_ins()
             await self._send(usage_of(self._report, self._chat.usage))
 
-    async def _play(self, events: AsyncGenerator[Event]) -> TurnEnded:
+    async def _run_turn(self, events: AsyncGenerator[Event]) -> TurnEnded:
         ended: TurnEnded | None = None
         try:
             async with aclosing(events):
                 async for event in events:
-                    await self._take(event)
+                    await self._handle(event)
                     ended = event if isinstance(event, TurnEnded) else ended
         finally:
             self._questions.forget()
@@ -124,7 +124,7 @@ class Turns:
         await self._sync()
         return ended
 
-    async def _take(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         match event:
             case TurnStarted():
                 session = self._chat.session
@@ -145,11 +145,11 @@ class Turns:
             case RetryWaiting(reason=reason, delay=delay):
                 await self._send(notice_chunk(f"{reason.rstrip('.')}; trying again in {delay:.0f} s."))
             case TaskEvent(call, session_id, inner):
-                await self._take_of_task(call, session_id, inner)
+                await self._handle_task_event(call, session_id, inner)
             case _:
-                await self._take_of_call(event, self._calls)
+                await self._handle_call_event(event, self._calls)
 
-    async def _take_of_call(self, event: Event, calls: OpenCalls) -> None:
+    async def _handle_call_event(self, event: Event, calls: OpenCalls) -> None:
         match event:
             case PermissionAsked(request):
                 self._questions.announced(request.call, calls.id_of(request.call))
@@ -164,7 +164,7 @@ class Turns:
             case _:
                 pass
 
-    async def _take_of_task(self, call: ToolCall, session_id: str, event: Event) -> None:
+    async def _handle_task_event(self, call: ToolCall, session_id: str, event: Event) -> None:
         """Show a second agent's work: its calls as calls, its text as the output of its task."""
         calls = self._tasks.setdefault(session_id, OpenCalls(self._chat.trust.folder))
         match event:
@@ -176,7 +176,7 @@ class Turns:
             case TurnEnded():
                 del self._tasks[session_id]
             case _:
-                await self._take_of_call(event, calls)
+                await self._handle_call_event(event, calls)
 
     async def _end_reply(self, message: Message) -> None:
         await self._stream(thought_chunk, f"{message.id}-thought", self._thought.rest())

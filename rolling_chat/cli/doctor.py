@@ -142,9 +142,9 @@ def _servers(settings: Settings, paths: Paths, trust: FolderTrust) -> Iterator[F
     configs = read_mcp_servers(settings, paths, trust)
     yield from (("mcp", line, False) for line in configs.faults)
     if configs.servers:
-        from rolling_chat.cli.mcp import look_at_servers  # it starts them
+        from rolling_chat.cli.mcp import check_servers  # it starts them
 
-        yield from (("mcp", one.line, one.is_fine) for one in look_at_servers(configs, settings, paths))
+        yield from (("mcp", one.line, one.is_fine) for one in check_servers(configs, settings, paths))
 
 
 def _sandbox(settings: Settings) -> Iterator[Fact]:

@@ -30,7 +30,7 @@ _MAX_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class SeenServer:
+class CheckedServer:
     """The state of a configured server after a test start."""
 
     name: str
@@ -46,16 +46,16 @@ class SeenServer:
         return one_line(exact(f"{self.name}: {self.state}{tools} ({self.described})"), _MAX_LINE)
 
 
-def look_at_servers(configs: McpServerConfigs, settings: Settings, paths: Paths) -> list[SeenServer]:
+def check_servers(configs: McpServerConfigs, settings: Settings, paths: Paths) -> list[CheckedServer]:
     """Start the configured servers, wait as long as a turn would, and return their states."""
-    return asyncio.run(_look(configs, settings, paths)) if configs.servers else []
+    return asyncio.run(_start_all(configs, settings, paths)) if configs.servers else []
 
 
 def list_servers(options: Options, paths: Paths) -> int:
     """Print the servers with their state. Raises Failure and SettingsError."""
     settings, trust = _settings(options, paths)
     configs = read_mcp_servers(settings, paths, trust)
-    seen = look_at_servers(configs, settings, paths)
+    seen = check_servers(configs, settings, paths)
     if options.json:
         print(
             json.dumps([{"name": one.name, "state": one.state, "tools": one.tools} for one in seen], indent=2)
@@ -86,7 +86,7 @@ def add_server(options: Options, paths: Paths) -> int:
     )
     if faults:
         raise Failure(faults[0], Exit.USAGE)
-    kept = _own(paths)
+    kept = _read_own_file(paths)
     kept["mcpServers"][options.server] = entry
     _write(paths, kept)
     print(f"Added {options.server} to {paths.mcp_file}.")
@@ -95,7 +95,7 @@ def add_server(options: Options, paths: Paths) -> int:
 
 def remove_server(options: Options, paths: Paths) -> int:
     """Remove a server from the user's `mcp.json`. Raises Failure and SettingsError."""
-    kept = _own(paths)
+    kept = _read_own_file(paths)
     if options.server not in kept["mcpServers"]:
         raise Failure(f"{paths.mcp_file} has no MCP server {options.server!r}", Exit.USAGE)
     del kept["mcpServers"][options.server]
@@ -138,7 +138,7 @@ def log_out(options: Options, paths: Paths) -> int:
     return Exit.DONE
 
 
-async def _look(configs: McpServerConfigs, settings: Settings, paths: Paths) -> list[SeenServer]:
+async def _start_all(configs: McpServerConfigs, settings: Settings, paths: Paths) -> list[CheckedServer]:
     servers = _servers(configs, settings, paths)
     started = [server for server in servers.by_name.values() if server.config.enabled]
     for server in started:
@@ -149,7 +149,7 @@ async def _look(configs: McpServerConfigs, settings: Settings, paths: Paths) -> 
         for task in left:
             task.cancel()
     seen = [
-        SeenServer(
+        CheckedServer(
             server.name,
             server.line if server.config.enabled else "off",
             server.status in (Status.READY, Status.LOGIN) or not server.config.enabled,
@@ -188,7 +188,7 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _own(paths: Paths) -> dict[str, Any]:
+def _read_own_file(paths: Paths) -> dict[str, Any]:
     """Return the content of the user's file. Raises Failure if it cannot be changed."""
     try:
         text = paths.mcp_file.read_text(encoding="utf-8")

@@ -140,5 +140,5 @@ class _Script:
         async with aclosing(self._opened.chat.send(text, inserted)) as events:
             async for event in events:
                 answer.fold(event)
-                self._output.tell(event)
+                self._output.print_event(event)
         return answer

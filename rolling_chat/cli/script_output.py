@@ -31,7 +31,7 @@ class ScriptOutput:
         self._format = output_format
         self._is_saved = is_saved
 
-    def tell(self, event: Event) -> None:
+    def print_event(self, event: Event) -> None:
         """Print an event of a turn."""
         shown = _as_object(event) if self._format == "stream-json" else None
         if shown is not None:

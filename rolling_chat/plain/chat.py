@@ -69,14 +69,14 @@ async def _converse(chat: Chat, console: Console, turns: Turns, commands: PlainC
             continue
         is_leaving = False
         try:
-            await _obey(line, chat, turns, commands)
+            await _handle_line(line, chat, turns, commands)
         except EndOfInputError:
             return
         except ChatError as error:
             commands.say(str(error), warning=True)
 
 
-async def _obey(line: str, chat: Chat, turns: Turns, commands: PlainCommands) -> None:
+async def _handle_line(line: str, chat: Chat, turns: Turns, commands: PlainCommands) -> None:
     parsed = parse(line)
     if parsed is not None:
         with suppress(ChatError):  # a command that needs the unreadable part reports it itself

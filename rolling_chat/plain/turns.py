@@ -82,14 +82,14 @@ class Turns:
         while following is not None:
             try:
                 await self._ask_for_address()
-                outcome = await self._play(following)
+                outcome = await self._run_turn(following)
                 following = await self._after_full() if outcome is Outcome.FULL else None
             except ChatError as error:
                 self._console.write(f"Warning: {error}")
                 return
         self.write_context()
 
-    async def _play(self, begin: Begin) -> Outcome:
+    async def _run_turn(self, begin: Begin) -> Outcome:
         """Write a turn's events as lines until it ends; Ctrl+C stops the turn, which then ends by itself."""
         lines, outcome = EventLines(self._chat.session.model), Outcome.FAILED
         with self._console.interruptible() as interrupted:

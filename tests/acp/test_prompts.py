@@ -48,7 +48,7 @@ async def test_a_mark_in_text_mentions_nothing() -> None:
 @pytest.mark.parametrize(
     ("block", "line"),
     [
-        (audio_block("", "audio/wav"), "no audio"),
+        (audio_block("", "audio/wav"), "does not accept audio"),
         (image_block("!!", "image/png"), "damaged"),
         (image_block(base64.b64encode(b"text").decode(), "image/png"), "neither text nor"),
         (resource_block(embedded_blob_resource("file:///w/x.zip", "UEs=")), "x.zip is neither text nor"),

@@ -149,7 +149,7 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
         (["replay", "good.json", "--output", "no/rows.jsonl"], "in a folder that exists"),
         (["replay", "good.json", "--output", "rows.jsonl", "--format", "table"], "ask for two things"),
         (["replay", "good.json", "--output", "rows.jsonl", "--svg", "x.svg"], "ask for two things"),
-        (["replay", "good.json", "--jobs", "0"], "no whole number above 0"),
+        (["replay", "good.json", "--jobs", "0"], "not a whole number above 0"),
         (["replay", "broken.jsonl"], "line 2 of broken.jsonl is not JSON"),
         (["replay", "good.json", "--json", "--format", "table"], "ask for two things at once"),
         (
@@ -159,7 +159,7 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
         (["replay", "good.json", "--format", "xml"], "choose from 'table', 'json'"),
         (["replay", "good.json", "--svg", "no/such/folder.svg"], "in a folder that exists"),
         (["replay", "good.json", "--max-input-tokens", "0"], "'0' is not a whole number above 0"),
-        (["replay", "good.json", "--reserved-output-tokens", "-1"], "no whole number"),
+        (["replay", "good.json", "--reserved-output-tokens", "-1"], "not a whole number"),
         (["replay", "good.json", "-c", "context.trim_to=7"], "context.trim_to"),
     ],
 )

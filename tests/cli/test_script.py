@@ -170,7 +170,7 @@ def test_a_pipe_that_stays_silent_is_left_alone(
         monkeypatch.setattr("rolling_chat.cli.pipe._FIRST_BYTE_SECONDS", 0.01)
         monkeypatch.setattr(sys, "stdin", silent)
         assert read_pipe(wait=False) == ""
-    assert "going on without it" in capsys.readouterr().err
+    assert "continuing without it" in capsys.readouterr().err
     child.stdin.close()
     child.wait()
 

@@ -82,7 +82,7 @@ async def test_inside_a_command_the_path_is_the_users(folder: Path) -> None:
 
 async def test_copying_starts_no_tmux_of_the_folder(folder: Path, search_path: str) -> None:
     environ = {"PATH": search_path.split(os.pathsep, maxsplit=1)[0], "TMUX": "x"}
-    assert not await clipboard._is_taken_by_tmux("x", environ)
+    assert not await clipboard._copy_to_tmux("x", environ)
     assert not (folder / MARK).exists()
 
 

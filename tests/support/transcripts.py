@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rolling_chat.tui.state.fates import Fates
 from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.transcript.colors import Look
-from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Position
+from rolling_chat.tui.transcript.layout import Decorations, ItemLayout, LineCache, Position
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.render import gap_before
 
@@ -25,8 +25,8 @@ def drawn_item(
     item: Item, look: Look, *, is_open: bool = False, gap: int = 0, rule: str = "", note: str | None = None
 ) -> list[list[Line]]:
     """The lines of every piece of an item, drawn with nothing kept from before."""
-    around = Around(gap, rule, item.note if note is None else note)
-    layout = ItemLayout(item, look, LineCache(), lambda: 0.0, is_open=is_open, around=around)
+    decorations = Decorations(gap, rule, item.note if note is None else note)
+    layout = ItemLayout(item, look, LineCache(), lambda: 0.0, is_open=is_open, decorations=decorations)
     while layout.advance(60):
         pass
     return [list(layout.lines(at)) for at in range(len(layout.pieces))]

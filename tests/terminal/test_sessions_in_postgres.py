@@ -35,7 +35,7 @@ def test_sessions_are_saved_listed_and_copied_there(desk: Desk) -> None:
     terminal.type("\x1b")
     terminal.type(_CTRL_Q)
     assert terminal.leave() == 0
-    assert "Go on with: rolling-chat --resume" in terminal.text
+    assert "Continue with: rolling-chat --resume" in terminal.text
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_a_second_home_follows_and_goes_on_when_the_first_has_left(desk: Desk) -
     first.say("What color is the kettle?")
     second.see("❯ What color is the kettle?", "blue")
     first.type(_CTRL_Q)
-    second.see("has left this session")
+    second.see("has closed this session")
     second.say("And what was blue?")
     second.see("done in")
 

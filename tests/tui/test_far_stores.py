@@ -81,7 +81,7 @@ async def test_a_session_that_another_writes_is_followed_off_the_loop(tmp_path: 
         await reads(pilot, "So it is.")
         writer.release(info.id)
         screen_of(pilot)._following.look()
-        await tells(pilot, "has left this session")
+        await tells(pilot, "has closed this session")
         assert far.on_loop == []
     writer.close()
 

@@ -25,7 +25,7 @@ def is_sound(screen: str) -> bool:
     )
 
 
-async def takes_keys(pilot: Pilot[None]) -> bool:
+async def default_focus(pilot: Pilot[None]) -> bool:
     """Whether a key that is pressed now reaches the prompt box."""
     await pilot.press("x")
     await pilot.pause()
@@ -51,7 +51,7 @@ async def test_a_hostile_answer_is_shown_as_text(tmp_path: Path, name: str) -> N
         await pilot.resize_terminal(45, 12)
         await pilot.pause()
         assert is_sound(shown(pilot))
-        assert await takes_keys(pilot)
+        assert await default_focus(pilot)
     assert chat.session.messages[-1].text == _ANSWERS[name]
 
 
@@ -69,7 +69,7 @@ async def test_a_conversation_of_hostile_answers_in_pieces_of_any_size(tmp_path:
             await pilot.resize_terminal(*rng.choice(_SIZES))
             await pilot.pause()
             assert is_sound(shown(pilot))
-        assert await takes_keys(pilot)
+        assert await default_focus(pilot)
     assert len(chat.session.messages) == 2 * len(replies)
 
 

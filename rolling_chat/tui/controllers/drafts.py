@@ -140,7 +140,7 @@ class DraftController:
         if not self._screen.chat.waiting:  # it was sent meanwhile
             return
         self.give_back(self._screen.chat.waiting.take_newest())
-        self._prompt.took_back()
+        self._prompt.allow_take_back()
         self.waiting_changed()
 
     def waiting_changed(self) -> None:

@@ -107,7 +107,7 @@ class FindController:
             self._origin = rows[0].position.ordinal if rows else 0
             self._bar.open()
             self._view.post_message(Transcript.OlderWanted(whole=True))
-            self.look_for(self._bar.words)
+            self.search_for(self._bar.words)
         else:
             self._bar.open()
         self._stage.state.changed()
@@ -121,17 +121,17 @@ class FindController:
         self._stage.take_focus()
         self._stage.state.changed()
 
-    def look_for(self, words: str) -> None:
+    def search_for(self, words: str) -> None:
         """Search for `words`, from the top row that was visible when the find bar was opened."""
         self._forget()
         self._pattern = needle(words)
         self._view.mark_found(Found(self._pattern))
-        self._look(_TYPING_PAUSE)
+        self._start_search(_TYPING_PAUSE)
 
-    def look_again(self) -> None:
+    def search_again(self) -> None:
         """Search again if the conversation has changed since the last search ended."""
         if self.is_open and self._is_done and self._seen != self._stage.state.items.revision:
-            self._look(_LOOK_AGAIN)
+            self._start_search(_LOOK_AGAIN)
 
     def step(self, step: int) -> None:
         """Go to the next hit, or the previous one if `step` is negative, wrapping around at the ends."""
@@ -141,7 +141,7 @@ class FindController:
         at = (at + step) % self._sums[-1] if at is not None else 0
         index = bisect_right(self._sums, at)
         before = self._sums[index - 1] if index else 0
-        self._go(self._ordinals[index], at - before)
+        self._go_to_hit(self._ordinals[index], at - before)
 
     # -- looking
 
@@ -151,14 +151,14 @@ class FindController:
         self._known, self._ordinals, self._sums = {}, [], []
         self._current, self._is_done, self._seen = None, True, -1
 
-    def _look(self, pause: float) -> None:
+    def _start_search(self, pause: float) -> None:
         self._search += 1
         self._is_done = self._pattern is None
         if self._pattern is not None:
-            self._stage.work(partial(self._look_through, self._search, self._pattern, pause))
-        self._say()
+            self._stage.work(partial(self._search_items, self._search, self._pattern, pause))
+        self._show_state()
 
-    async def _look_through(self, search: int, pattern: Pattern[str], pause: float) -> None:
+    async def _search_items(self, search: int, pattern: Pattern[str], pause: float) -> None:
         await asyncio.sleep(pause)
         items = self._stage.state.items
         self._seen = items.revision
@@ -184,8 +184,8 @@ class FindController:
         self._sums = list(accumulate(len(known[ordinal]) for ordinal in self._ordinals))
         if self._current is None and self._ordinals:
             self._go_to_first()
-        self._say()
-        self.look_again()
+        self._show_state()
+        self.search_again()
 
     async def _breathe(self) -> None:
         """Pause once the time slice is used up, so that keys are handled."""
@@ -199,14 +199,14 @@ class FindController:
         """Go to the first hit from where the search began, or the last one above that."""
         index = bisect_right(self._ordinals, self._origin - 1)
         if index < len(self._ordinals):
-            self._go(self._ordinals[index], 0)
+            self._go_to_hit(self._ordinals[index], 0)
         else:
-            self._go(self._ordinals[-1], len(self._known[self._ordinals[-1]]) - 1)
+            self._go_to_hit(self._ordinals[-1], len(self._known[self._ordinals[-1]]) - 1)
 
-    def _go(self, ordinal: int, nth: int) -> None:
+    def _go_to_hit(self, ordinal: int, nth: int) -> None:
         self._current = (self._known[ordinal].item.id, nth)
         self._walk += 1
-        self._say()
+        self._show_state()
         if self._pattern is not None:
             self._stage.work(partial(self._show, self._walk, ordinal, nth, self._pattern))
 
@@ -264,7 +264,7 @@ class FindController:
         before = self._sums[index - 1] if index else 0
         return before + min(nth, len(self._known[ordinal]) - 1)
 
-    def _say(self) -> None:
+    def _show_state(self) -> None:
         parts = []
         if self._pattern is not None:
             at = self._at()

@@ -183,7 +183,7 @@ class Painter:
         transcript.show(self._screen.state.items)
         self._painted = self._screen.state.revision
         self._paint_after = began + min(max(_BETWEEN, _PAINT_SHARE * transcript.paint_cost), _LONGEST)
-        self._screen.finding.look_again()
+        self._screen.finding.search_again()
 
     def _show_fates(self, transcript: Transcript) -> None:
         """Show in the transcript each message's fate by the newest report."""

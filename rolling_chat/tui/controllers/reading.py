@@ -86,7 +86,7 @@ class ReadingStage(Workplace, Protocol):
         """Focus the widget that should have the keys now."""
         ...
 
-    def takes_keys(self) -> Widget:
+    def default_focus(self) -> Widget:
         """Return the default focus."""
         ...
 
@@ -117,7 +117,7 @@ class ReadingController:
         self._stage = stage
         self._mark: Point | None = None  # where a selection by keys began
         self._extends = False  # plain movement keys select, too
-        self._takes: dict[str, Callable[[Cursor], None]] = {
+        self._actions: dict[str, Callable[[Cursor], None]] = {
             "enter": self._fold,
             "v": self._select_by_keys,
             "y": self._copy_selected,
@@ -183,7 +183,7 @@ class ReadingController:
     def _write_on(self) -> Widget:
         """Stop reading by keys; focus and return the widget for typed text."""
         self.end()
-        owner = self._stage.takes_keys()
+        owner = self._stage.default_focus()
         self._stage.set_focus(owner, scroll_visible=False)
         return owner
 
@@ -199,17 +199,17 @@ class ReadingController:
         owner = self._stage.focused
         if cursor is None or owner is not self._view:  # typed before the focus moved
             # never back to the transcript, which passed the key here
-            return self._hand_on(event, self._write_on() if owner in (None, self._view) else owner)
+            return self._forward(event, self._write_on() if owner in (None, self._view) else owner)
         if key == "escape":
-            self._leave()
+            self._cancel()
         elif key == "/":
             self._stage.finding.open()
-        elif key in self._takes:
-            self._takes[key](cursor)
+        elif key in self._actions:
+            self._actions[key](cursor)
         elif self._moves(cursor, key or ""):
             self._view.cursor_moved()
         elif event.is_printable:
-            return self._hand_on(event, self._write_on())
+            return self._forward(event, self._write_on())
         else:
             return False
         self._stage.state.changed()
@@ -315,13 +315,13 @@ class ReadingController:
         self._extends = not self._extends
         self._mark = cursor.point if self._extends else self._mark
 
-    def _leave(self) -> None:
+    def _cancel(self) -> None:
         """Clear the selection, or stop reading if there is none."""
         if self._mark is None and not self._extends:
             self.end()
         self._end_selection()
 
-    def _hand_on(self, event: events.Key, owner: Widget) -> bool:
+    def _forward(self, event: events.Key, owner: Widget) -> bool:
         owner.post_message(type(event)(event.key, event.character))
         return True
 
@@ -333,7 +333,7 @@ class ReadingController:
             self._view.cursor_moved()
 
     def _copy_selected(self, cursor: Cursor) -> None:
-        if self._stage.copies_later(self._copy_taken):
+        if self._stage.copies_later(self._copy_selected_text):
             self._end_selection()
             return
         text = self._stage.get_selected_text()
@@ -344,13 +344,13 @@ class ReadingController:
             self._view.select(*line_at(self._view.document, rows[0]))
             text = self._stage.get_selected_text() or ""
         self._end_selection()
-        self._copy_taken(text)
+        self._copy_selected_text(text)
 
     def _end_selection(self) -> None:
         self._mark, self._extends = None, False
         self._stage.clear_selection()
 
-    def _copy_taken(self, text: str) -> None:
+    def _copy_selected_text(self, text: str) -> None:
         self._copy(text, f"Copied {plural(len(text), 'character')}.")
 
     def _copy_message(self, cursor: Cursor) -> None:

@@ -152,7 +152,7 @@ class TurnController:
 
     async def _run(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> None:
         try:
-            outcome = await self._play(begin, text)
+            outcome = await self._run_turn(begin, text)
         finally:
             self._idle.set()
         following = await self._after_full() if outcome is Outcome.FULL else None
@@ -174,7 +174,7 @@ class TurnController:
         self._stage.drafts.give_back("\n".join(texts))
         self._stage.drafts.waiting_changed()
 
-    async def _play(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
+    async def _run_turn(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
         """Process a turn's events, whatever goes wrong; a message that was not stored returns to the box."""
         state, outcome, stored = self._state, Outcome.FAILED, not text
         try:
@@ -182,7 +182,7 @@ class TurnController:
             async with aclosing(begin()) as events:
                 async for event in events:
                     stored = stored or isinstance(event, TurnStarted)
-                    outcome = self._take(event, outcome)
+                    outcome = self._handle(event, outcome)
         except ChatError as error:
             state.fail(str(error), self._clock(), sent=stored)
         except Exception as error:  # a bug in a turn must not end the program
@@ -196,7 +196,7 @@ class TurnController:
             self._stage.turn_over()
         return outcome
 
-    def _take(self, event: Event, outcome: Outcome) -> Outcome:
+    def _handle(self, event: Event, outcome: Outcome) -> Outcome:
         self._meter.take(event)
         self._state.apply(event, self._clock())
         match event:

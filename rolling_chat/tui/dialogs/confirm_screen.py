@@ -85,14 +85,14 @@ class ConfirmScreen(FramedScreen[bool | None]):
         """Pass printable keys on to the prompt box."""
         if event.is_printable and event.character:
             event.stop()
-            self._hand_on(event.character)
+            self._forward(event.character)
 
     def on_paste(self, event: events.Paste) -> None:
         """Pass pasted text on to the prompt box."""
         event.stop()
-        self._hand_on(event.text)
+        self._forward(event.text)
 
-    def _hand_on(self, text: str) -> None:
+    def _forward(self, text: str) -> None:
         self._wait()
         if self._typed is not None:
             self._typed(text)

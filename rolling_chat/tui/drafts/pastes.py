@@ -111,7 +111,7 @@ def clean(text: str) -> str:
     return typed(text).translate(_TAKEN_OUT)
 
 
-def _clean_own(text: str) -> str:
+def _clean_box_text(text: str) -> str:
     """Clean text that came from the box, and keep the marks of its mentions."""
     return MARK.join(map(clean, text.split(MARK)))
 
@@ -149,9 +149,11 @@ def restored(text: str, pastes: Mapping[int, str]) -> Draft:
     pieces, end = [], 0
     for found in _TOKEN.finditer(text):
         whole = found[0] if int(found[1]) in pastes else drawn(found[0])
-        pieces += [_clean_own(text[end : found.start()]), whole]
+        pieces += [_clean_box_text(text[end : found.start()]), whole]
         end = found.end()
-    kept = Draft("".join([*pieces, _clean_own(text[end:])]), {n: clean(paste) for n, paste in pastes.items()})
+    kept = Draft(
+        "".join([*pieces, _clean_box_text(text[end:])]), {n: clean(paste) for n, paste in pastes.items()}
+    )
     return Draft(kept.text, kept.used)
 
 
@@ -160,14 +162,14 @@ def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: 
 
     A text that is still too long for the box becomes a single token. Pastes are numbered from `first` on.
     """
-    text = _clean_own(text)
+    text = _clean_box_text(text)
     pastes: dict[int, str] = {}
     for paste in sorted(set(known), key=len, reverse=True):
         if paste and paste in text:
             number = first + len(pastes)
             pastes[number] = paste
             text = text.replace(paste, token(number, paste, price(paste)))
-    if may_stand_open(text):
+    if fits_unfolded(text):
         return Draft(text, pastes)
     whole = Draft(text, pastes).whole  # folded text is not searched for mentions
     return Draft(token(first, whole, price(whole)), {first: whole})
@@ -178,7 +180,7 @@ def is_long(text: str) -> bool:
     return len(text) > _MAX_CHARACTERS or _lines(text) > _MAX_LINES
 
 
-def may_stand_open(text: str) -> bool:
+def fits_unfolded(text: str) -> bool:
     """Return whether the prompt box still echoes keys at once with this text unfolded."""
     if len(text) > _OPEN_CHARACTERS:
         return False

@@ -105,7 +105,7 @@ class VimKeys:
         back = cursor - 1 if was_inserting and cursor > line_start(text, cursor) else cursor
         return Step(min(back, last_on_line(text, cursor)))
 
-    def begin_anew(self) -> None:
+    def return_to_insert(self) -> None:
         """Return to insert mode, as in a box that was just emptied."""
         self.mode, self._inserts_from = Mode.INSERT, None
         self._forget()
@@ -119,18 +119,18 @@ class VimKeys:
         if len(key) > 1 and key != "ctrl+r":
             return None
         self._keys.append(key)
-        step = self._take(key, text, cursor)
+        step = self._read_key(key, text, cursor)
         if not self.is_typing:
             self._keys.clear()
         return step or Step(cursor, selected=self._anchor if self.mode is Mode.VISUAL else None)
 
     # -- reading a command
 
-    def _take(self, key: str, text: str, cursor: int) -> Step | None:
+    def _read_key(self, key: str, text: str, cursor: int) -> Step | None:
         """Run the command once it is complete; return None until then, or if there is no such command."""
         pending = self._pending
         if pending.wants:
-            return self._take_wanted(key, text, cursor)
+            return self._read_wanted_key(key, text, cursor)
         if key.isdecimal() and (key != "0" or pending.count):
             self._pending = replace(pending, count=(pending.count + key)[-3:])
             return None
@@ -150,7 +150,7 @@ class VimKeys:
             return self._done(self._operate_by(key, text, cursor))
         return self._done(self._in_normal(key, text, cursor))
 
-    def _take_wanted(self, key: str, text: str, cursor: int) -> Step | None:
+    def _read_wanted_key(self, key: str, text: str, cursor: int) -> Step | None:
         pending = self._pending
         wanted = pending.wants
         if wanted == "r":
@@ -165,9 +165,11 @@ class VimKeys:
             return self._done(self._operate(text, span))
         if wanted == "g":
             target = first_word(text, 0) if key == "g" else None
-            return self._done(self._go(target, text, cursor, linewise=True))
+            return self._done(self._move_or_operate(target, text, cursor, linewise=True))
         self._last_find = (wanted, key)
-        return self._done(self._go(self._found(text, cursor), text, cursor, inclusive=wanted in "ft"))
+        return self._done(
+            self._move_or_operate(self._found(text, cursor), text, cursor, inclusive=wanted in "ft")
+        )
 
     def _done(self, step: Step | None) -> Step | None:
         self._pending = _Pending()
@@ -209,7 +211,7 @@ class VimKeys:
                 return None
         return at
 
-    def _go(
+    def _move_or_operate(
         self, target: int | None, text: str, cursor: int, *, inclusive: bool = False, linewise: bool = False
     ) -> Step | None:
         """Move to an index, or apply the operator up to it."""
@@ -240,15 +242,15 @@ class VimKeys:
         if key in "jk":
             other = self._target(key, text, cursor)
             is_there = other is not None and line_start(text, other) != line_start(text, cursor)
-            return self._go(other, text, cursor, linewise=True) if is_there else None
+            return self._move_or_operate(other, text, cursor, linewise=True) if is_there else None
         if key == "G":
-            return self._go(self._target(key, text, cursor), text, cursor, linewise=True)
+            return self._move_or_operate(self._target(key, text, cursor), text, cursor, linewise=True)
         if operator == "c" and key in "wW" and text[cursor : cursor + 1].strip():
             return self._change_words(key, text, cursor)
         target = self._target(key, text, cursor)
         if target is not None and key in "wW":
             target = _without_line_feed(text, cursor, target)
-        return self._go(target, text, cursor, inclusive=key in INCLUSIVE)
+        return self._move_or_operate(target, text, cursor, inclusive=key in INCLUSIVE)
 
     def _change_words(self, key: str, text: str, cursor: int) -> Step | None:
         """Replace the rest of the word, and further words by count, keeping the space after them."""
@@ -300,7 +302,7 @@ class VimKeys:
             case "i" | "a" | "I" | "A" | "o" | "O":
                 return self._begin_inserting(key, text, cursor)
             case "p" | "P":
-                return self._put(text, cursor, before=key == "P")
+                return self._paste(text, cursor, before=key == "P")
             case "u" | "ctrl+r":
                 ask = Ask.UNDO if key == "u" else Ask.REDO
                 return Step(cursor, asks=(ask,) * self._pending.times)
@@ -312,7 +314,7 @@ class VimKeys:
                 self.mode, self._anchor = Mode.VISUAL, cursor
                 return self._selecting(text, cursor)
             case ".":
-                return self._again(text, cursor)
+                return self._repeat_change(text, cursor)
         return None
 
     def _moved(self, key: str, target: int, text: str, cursor: int) -> Step:
@@ -348,7 +350,7 @@ class VimKeys:
         self.mode, self._inserts_from = Mode.INSERT, index
         return Step(index, edit)
 
-    def _put(self, text: str, cursor: int, *, before: bool) -> Step | None:
+    def _paste(self, text: str, cursor: int, *, before: bool) -> Step | None:
         if not self.register:
             return None
         self._remember_change()
@@ -425,7 +427,7 @@ class VimKeys:
         if self._keys != ["."]:
             self._last_change = tuple(self._keys)
 
-    def _again(self, text: str, cursor: int) -> Step | None:
+    def _repeat_change(self, text: str, cursor: int) -> Step | None:
         """Repeat the last change, with the text that was inserted with it."""
         if not self._last_change:
             return None
@@ -435,7 +437,7 @@ class VimKeys:
         self._keys.clear()
         for key in keys:
             self._keys.append(key)
-            step = self._take(key, text, cursor)
+            step = self._read_key(key, text, cursor)
         self._last_change = keys
         if step is None or self.mode is not Mode.INSERT:
             return step

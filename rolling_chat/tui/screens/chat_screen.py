@@ -226,7 +226,7 @@ class ChatScreen(ReaderScreen):
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
         self.prompt.type_in(event.text)
-        self.set_focus(self.takes_keys(), scroll_visible=False)
+        self.set_focus(self.default_focus(), scroll_visible=False)
 
     @on(Question.Erased)
     def _erased_elsewhere(self) -> None:
@@ -403,7 +403,7 @@ class ChatScreen(ReaderScreen):
         if not self.has_class("-too-small"):
             super().take_focus()
 
-    def takes_keys(self) -> Widget:
+    def default_focus(self) -> Widget:
         """Return the default focus: the open question unless a draft is being typed; else the prompt box."""
         question = self._asking.question
         is_written = self.prompt.text or self.prompt.searching or self._asking.takes_words

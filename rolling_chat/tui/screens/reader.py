@@ -60,7 +60,7 @@ class ReaderScreen(Screen[None]):
         """The row in which search words are typed."""
         return self.query_one(FindBar)
 
-    def takes_keys(self) -> Widget:
+    def default_focus(self) -> Widget:
         """Return the default focus, used while nothing is read or searched."""
         return self.prompt
 
@@ -69,7 +69,7 @@ class ReaderScreen(Screen[None]):
         if self.finding.is_open and self.focused is not self.prompt:
             self.find_bar.take_keys()
             return
-        owner = self.takes_keys()
+        owner = self.default_focus()
         if self.reading.is_on and owner is self.prompt:
             owner = self.transcript
         self.set_focus(owner, scroll_visible=False)
@@ -121,7 +121,7 @@ class ReaderScreen(Screen[None]):
 
     @on(FindBar.Changed)
     def _find(self, event: FindBar.Changed) -> None:
-        self.finding.look_for(event.words)
+        self.finding.search_for(event.words)
 
     @on(FindBar.Stepped)
     def _find_more(self, event: FindBar.Stepped) -> None:

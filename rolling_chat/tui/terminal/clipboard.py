@@ -30,7 +30,7 @@ _TMUX_SECONDS = 3.0  # its client may start slowly on a busy machine
 _ESC = "\x1b"
 
 
-class _Between(Enum):
+class _Multiplexer(Enum):
     """The multiplexer between the program and the terminal."""
 
     NOBODY = auto()
@@ -50,34 +50,34 @@ class Clipboard:
         self._environ = environ
         self._file = file
         self._next: str | None = None  # the text not yet sent to tmux
-        self._telling: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     def put(self, text: str) -> str:
         """Copy `text`; return an empty string, or a line that says where it went instead."""
         size = len(_bytes(text))
         if size > MAX_BYTES:
-            return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
+            return self._save_to_file(text, f"{size:,} bytes are more than a terminal's clipboard takes")
         if not self._environ.get("TMUX"):
             self._write(osc52(text, self._environ))
             return ""
         self._next = text
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self._tell_tmux())
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_to_tmux())
         return ""
 
     async def settle(self) -> None:
         """Wait until the last copy has been sent, for a few seconds at most."""
-        if self._telling is not None:
-            await self._telling
+        if self._sending is not None:
+            await self._sending
 
-    async def _tell_tmux(self) -> None:
+    async def _send_to_tmux(self) -> None:
         """Send copies to tmux one by one; of several waiting, only the last."""
         while (text := self._next) is not None:
             self._next = None
-            if not await _is_taken_by_tmux(text, self._environ):
+            if not await _copy_to_tmux(text, self._environ):
                 self._write(osc52(text, self._environ))
 
-    def _keep(self, text: str, why: str) -> str:
+    def _save_to_file(self, text: str, why: str) -> str:
         if self._file is None:
             return f"{why}: nothing was copied"
         try:
@@ -90,14 +90,14 @@ class Clipboard:
 def osc52(text: str, environ: Mapping[str, str]) -> str:
     """Return the escape sequences that set the clipboard, wrapped for tmux or screen if need be."""
     plain = f"{_ESC}]52;c;{base64.b64encode(_bytes(text)).decode()}\a"
-    match _between(environ):
-        case _Between.TMUX:
+    match _multiplexer(environ):
+        case _Multiplexer.TMUX:
             # both plain and wrapped, as tmux's settings may allow either
             return f"{plain}{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_ESC}\\"
-        case _Between.SCREEN:
+        case _Multiplexer.SCREEN:
             starts = range(0, len(plain), _PIECE_BYTES)
             return "".join(f"{_ESC}P{plain[at : at + _PIECE_BYTES]}{_ESC}\\" for at in starts)
-        case _Between.NOBODY:
+        case _Multiplexer.NOBODY:
             return plain
 
 
@@ -111,18 +111,18 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _between(environ: Mapping[str, str]) -> _Between:
+def _multiplexer(environ: Mapping[str, str]) -> _Multiplexer:
     """Return the multiplexer named by the environment.
 
     Over ssh only TERM is left. TERM `screen` may also be tmux, and each prints the other's wrapping, so it
     counts as none.
     """
     if environ.get("TMUX") or environ.get("TERM", "").startswith("tmux"):
-        return _Between.TMUX
-    return _Between.SCREEN if environ.get("STY") else _Between.NOBODY
+        return _Multiplexer.TMUX
+    return _Multiplexer.SCREEN if environ.get("STY") else _Multiplexer.NOBODY
 
 
-async def _is_taken_by_tmux(text: str, environ: Mapping[str, str]) -> bool:
+async def _copy_to_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Copy `text` to tmux's buffer and the terminal's clipboard; return whether tmux did so."""
     tmux = find_program("tmux", environ)
     if tmux is None:

@@ -58,7 +58,7 @@ class Sequences:
             else:
                 end = _end_of(data, at)
                 if end < 0:
-                    self._hold(data[at:])
+                    self._keep_incomplete(data[at:])
                     return
                 if self._begins_string(data, at, end):
                     self._in_string, self._since = True, time.monotonic()
@@ -76,7 +76,7 @@ class Sequences:
         held, self._held = self._held, ""
         return proper_text(held)
 
-    def _hold(self, part: str) -> None:
+    def _keep_incomplete(self, part: str) -> None:
         self._held = part if len(part) <= _MAX_HELD else ""
         self._since = time.monotonic()
 

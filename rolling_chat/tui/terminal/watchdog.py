@@ -46,7 +46,7 @@ class Watchdog:
         self._log_file = log_file
         self._beats = 0
         self._signaled = 0  # the first signal that the thread received
-        self._came_last = 0
+        self._last_signal = 0
         self._beats_before = 0  # beats at that signal; the first beat is counted at the start
         self._is_logged = False  # the current stall is in the log
         self._writing = RLock()
@@ -63,7 +63,9 @@ class Watchdog:
             # Python's own handlers wait for the main thread; these bytes arrive regardless
             self._wakeup_before = signal.set_wakeup_fd(self._outgoing.fileno(), warn_on_full_buffer=False)
             self._handlers_before = {
-                number: signal.signal(number, self._came) for number in (*self._actions, _ALARM) if number
+                number: signal.signal(number, self._on_signal)
+                for number in (*self._actions, _ALARM)
+                if number
             }
         except ValueError:  # not the main thread: no signals, only stacks
             self._wakeup_before, self._handlers_before = -1, {}
@@ -89,15 +91,15 @@ class Watchdog:
         if not self._stopped:
             self._loop.call_later(_TICK, self._beat)
 
-    def _came(self, number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal in the main thread, even while the event loop is blocked."""
         has_turned = self._beats != self._beats_before
         if number == _ALARM:
             # compare beats, not times: the clock continues while the whole process is suspended
             if not has_turned:
-                self._end(self._came_last, _STALLED)
+                self._end(self._last_signal, _STALLED)
         elif has_turned:
-            self._came_last, self._beats_before = number, self._beats
+            self._last_signal, self._beats_before = number, self._beats
             _set_alarm(STALL)  # the thread may never run: a regular expression holds the GIL
 
     # -- in the watching thread
@@ -105,7 +107,7 @@ class Watchdog:
     def _watch(self) -> None:
         beats, still, waited, at = 0, 0.0, 0.0, time.monotonic()
         while not self._stopped:
-            self._take_signals()
+            self._receive_signals()
             now = time.monotonic()
             # do not count time during which the whole process was suspended
             passed, at = min(now - at, 2 * _TICK), now
@@ -120,7 +122,7 @@ class Watchdog:
             if waited >= MAX_QUIT:
                 self._end(self._signaled, f"{MAX_QUIT:.0f} s after it came")
 
-    def _take_signals(self) -> None:
+    def _receive_signals(self) -> None:
         try:
             numbers = self._incoming.recv(64)
         except (TimeoutError, OSError):

@@ -12,7 +12,14 @@ from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Heights
-from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Position, Row, height_about
+from rolling_chat.tui.transcript.layout import (
+    Decorations,
+    ItemLayout,
+    LineCache,
+    Position,
+    Row,
+    estimated_height,
+)
 from rolling_chat.tui.transcript.render import gap_before
 
 _KEPT_LAYOUTS = 256
@@ -45,7 +52,7 @@ class Document:
         self._heights = Heights()
         self._newest_change: int | None = None
         self._clock = clock
-        self._turned: set[str] = set()  # ids of items in the opposite state of `all_open`
+        self._toggled: set[str] = set()  # ids of items in the opposite state of `all_open`
         self._layouts: OrderedDict[int, ItemLayout] = OrderedDict()
         self._cache = LineCache()
 
@@ -67,9 +74,9 @@ class Document:
             heights.cut(changes.cut)
         heights.cut(ordinals.stop)
         for ordinal in range(heights.end, ordinals.stop):
-            heights.below.append(self._about(ordinal))
+            heights.below.append(self._estimated_height(ordinal))
         for ordinal in range(heights.start - 1, ordinals.start - 1, -1):
-            heights.above.append(self._about(ordinal))
+            heights.above.append(self._estimated_height(ordinal))
         for ordinal in changes.changed:
             if ordinal in ordinals:
                 self._change(ordinal)
@@ -105,17 +112,17 @@ class Document:
         self.fates = fates
         self.revision += 1
         for ordinal, layout in self._layouts.items():
-            layout.set_around(self._around(ordinal, layout.item))
+            layout.set_decorations(self._decorations(ordinal, layout.item))
             self._heights.set(ordinal, layout.height)
 
     def open_all(self, *, is_open: bool) -> None:
         """Unfold or fold all reasoning and tool results."""
         self._sync_layouts()
         self.all_open = is_open
-        self._turned.clear()
+        self._toggled.clear()
         self.revision += 1
         for ordinal, layout in self._layouts.items():
-            self._take(ordinal, layout)
+            self._update_layout(ordinal, layout)
 
     def turn(self, ordinal: int) -> None:
         """Fold or unfold an item."""
@@ -123,16 +130,16 @@ class Document:
         item = self.items.at(ordinal)
         if item.kind not in FOLDED_KINDS:
             return
-        self._turned ^= {item.id}
+        self._toggled ^= {item.id}
         self.revision += 1
         if ordinal in self._layouts:
-            self._take(ordinal, self._layouts[ordinal])
+            self._update_layout(ordinal, self._layouts[ordinal])
 
     def is_open(self, item: Item) -> bool:
         """Return whether an item is unfolded; the output of a running tool always is."""
         if item.kind is Kind.TOOL and item.status is Status.LIVE and item.result and not item.live:
             return True
-        return self.all_open != (item.id in self._turned)
+        return self.all_open != (item.id in self._toggled)
 
     # -- positions
 
@@ -282,7 +289,7 @@ class Document:
         item = self.items.at(ordinal)
         layout = ItemLayout(
             item, self.look, self._cache, self._clock,
-            is_open=self.is_open(item), around=self._around(ordinal, item),
+            is_open=self.is_open(item), decorations=self._decorations(ordinal, item),
         )  # fmt: skip
         self._layouts[ordinal] = layout
         self._heights.set(ordinal, layout.height)
@@ -294,25 +301,25 @@ class Document:
     def _change(self, ordinal: int) -> None:
         layout = self._layouts.get(ordinal)
         if layout is None:
-            self._heights.set(ordinal, self._about(ordinal))
+            self._heights.set(ordinal, self._estimated_height(ordinal))
         else:
-            self._take(ordinal, layout)
+            self._update_layout(ordinal, layout)
 
-    def _take(self, ordinal: int, layout: ItemLayout) -> None:
+    def _update_layout(self, ordinal: int, layout: ItemLayout) -> None:
         item = self.items.at(ordinal)
-        layout.take(item, self._around(ordinal, item), is_open=self.is_open(item))
+        layout.take(item, self._decorations(ordinal, item), is_open=self.is_open(item))
         self._heights.set(ordinal, layout.height)
 
-    def _around(self, ordinal: int, item: Item) -> Around:
+    def _decorations(self, ordinal: int, item: Item) -> Decorations:
         above = self.items.at(ordinal - 1) if ordinal > self.items.ordinals.start else None
         fate = self.fates.items.get(item.id)
         rule = self.fates.rule if item.id == self.fates.boundary else ""
         note = (fate.note if fate is not None else "") or item.note
-        return Around(gap_before(item, above), rule, note)
+        return Decorations(gap_before(item, above), rule, note)
 
-    def _about(self, ordinal: int) -> int:
+    def _estimated_height(self, ordinal: int) -> int:
         item = self.items.at(ordinal)
-        return height_about(item, self.look.width, is_open=self.is_open(item))
+        return estimated_height(item, self.look.width, is_open=self.is_open(item))
 
     def _drop_from(self, ordinal: int | None) -> None:
         for kept in [kept for kept in self._layouts if ordinal is None or kept >= ordinal]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from rolling_chat.text import visible, waits
+from rolling_chat.text import count_undecided, visible
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.blocks import Block, Links, PlainSplitter
 from rolling_chat.tui.transcript.colors import Look
@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Decorations:
     """The decorations of an item's text: empty lines and a rule above, a note at the right of its head."""
 
     gap: int = 0
@@ -117,7 +117,7 @@ class ItemLayout:
         clock: Callable[[], float],
         *,
         is_open: bool,
-        around: Around,
+        decorations: Decorations,
     ) -> None:
         self.item = item
         self.is_open = is_open
@@ -126,7 +126,7 @@ class ItemLayout:
         self._look = look
         self._cache = cache
         self._clock = clock
-        self._around = around
+        self._decorations = decorations
         self._source = ""
         self._shown = 0  # characters of the source that were fed
         self._held = ""  # the end of the source, held back because more text may change its meaning
@@ -158,27 +158,27 @@ class ItemLayout:
         self._cache.keep(piece)
         return piece.lines
 
-    def take(self, item: Item, around: Around, *, is_open: bool) -> None:
+    def take(self, item: Item, decorations: Decorations, *, is_open: bool) -> None:
         """Apply a changed item; text that only grew is laid out from its previous end on."""
         before, self.item = self.item, item
         source = _source(item, is_open=is_open)
         grew = is_open == self.is_open and item.kind is before.kind and source.startswith(self._source)
         self.is_open = is_open
         if not grew or (len(source) > len(self._source) and before.status is not Status.LIVE):
-            self._around = around
+            self._decorations = decorations
             self._begin()
             return
         self._source = source
         self._redo(Part.HEAD)
         self._advance(_INITIAL_SECONDS)
-        self.set_around(around)
+        self.set_decorations(decorations)
 
-    def set_around(self, around: Around) -> None:
+    def set_decorations(self, decorations: Decorations) -> None:
         """Change the decorations of the item's text."""
-        before, self._around = self._around, around
-        if (before.gap, before.rule) != (around.gap, around.rule):
+        before, self._decorations = self._decorations, decorations
+        if (before.gap, before.rule) != (decorations.gap, decorations.rule):
             self._redo(Part.LEAD)
-        if before.note != around.note:
+        if before.note != decorations.note:
             self._redo(Part.HEAD)
 
     # -- rows
@@ -304,7 +304,7 @@ class ItemLayout:
             return False
         fed = self._held + self._source[self._shown : self._shown + _FED_CHARS]
         self._shown = min(self._shown + _FED_CHARS, len(self._source))
-        ready = len(fed) - waits(fed)
+        ready = len(fed) - count_undecided(fed)
         self._held = fed[ready:]
         self._feed_visible(fed[:ready])
         return True
@@ -336,7 +336,7 @@ class ItemLayout:
         """Estimate the number of lines of a piece; one without a block is drawn and counted."""
         if piece.block is None:
             return len(self._draw(piece, at))
-        return piece.block.gap + rows_about(piece.block.source, self._look.width)
+        return piece.block.gap + estimated_rows(piece.block.source, self._look.width)
 
     def _draw(self, piece: Piece, at: int) -> list[Line]:
         """Draw the lines of a piece, none wider than the look."""
@@ -346,9 +346,9 @@ class ItemLayout:
         item, look = self.item, self._look
         match piece.part:
             case Part.LEAD:
-                return lead_lines(self._around.gap, self._around.rule, look)
+                return lead_lines(self._decorations.gap, self._decorations.rule, look)
             case Part.HEAD:
-                return head_lines(item, look, is_open=self.is_open, note=self._around.note)
+                return head_lines(item, look, is_open=self.is_open, note=self._decorations.note)
             case Part.FOOT:
                 return foot_lines(item, look)
             case Part.BODY if piece.block is not None:
@@ -377,16 +377,16 @@ def _growing_of(item: Item) -> Growing | None:
     return Growing()
 
 
-def rows_about(text: str, width: int) -> int:
+def estimated_rows(text: str, width: int) -> int:
     """Estimate the number of rows of a text."""
     return 1 + text.count("\n") + len(text) // max(1, width)
 
 
-def height_about(item: Item, width: int, *, is_open: bool) -> int:
+def estimated_height(item: Item, width: int, *, is_open: bool) -> int:
     """Estimate the number of rows of an item that was never laid out."""
     if item.kind in FOLDED_KINDS and not is_open and not item.live:
         return 1
-    return 1 + rows_about(_source(item, is_open=is_open), width)
+    return 1 + estimated_rows(_source(item, is_open=is_open), width)
 
 
 def _source(item: Item, *, is_open: bool) -> str:

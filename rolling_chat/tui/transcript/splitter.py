@@ -195,9 +195,9 @@ class Splitter:
             if not self._define(known[reached : top.begin], base + reached, environment):
                 return True
             self._at, self._mode = base + top.begin, Normal()
-            source, waits = known[top.begin : top.end], not is_all and place == len(tops) - 1
+            source, may_grow = known[top.begin : top.end], not is_all and place == len(tops) - 1
             in_paragraph = bool(prefix) and not place
-            if not self._take(top, source, waits, in_paragraph=in_paragraph):
+            if not self._split_block(top, source, may_grow, in_paragraph=in_paragraph):
                 if self._at == base + top.begin and in_paragraph and isinstance(self._mode, Normal):
                     self._mode = mode
                 return (self._at, self._mode) != (base, mode)
@@ -232,24 +232,24 @@ class Splitter:
         self._cut(cut, Normal())
         return False
 
-    def _take(self, top: Top, source: str, waits: bool, *, in_paragraph: bool) -> bool:
+    def _split_block(self, top: Top, source: str, may_grow: bool, *, in_paragraph: bool) -> bool:
         """Settle a block; return False if it may be incomplete, or was cut."""
         match top.token.type:
             case "bullet_list_open" | "ordered_list_open":
-                return self._take_list(top, source, waits)
+                return self._split_list(top, source, may_grow)
             case "fence":
-                return self._take_fence(top.token, source, waits)
+                return self._split_fence(top.token, source, may_grow)
             case "code_block":
-                return self._take_indented(source, waits)
+                return self._split_indented(source, may_grow)
             case "table_open":
-                return self._take_table(source, waits)
+                return self._split_table(source, may_grow)
             case "blockquote_open" if is_long(source) and len(self.frames) < _MAX_FRAMES:
                 return self._enter(Frame("", 2), gap=True)
             case _ if is_long(source):
                 return self._cut_paragraph(source)
             case _:
                 kind = BlockKind.INLINE if in_paragraph else BlockKind.MARKDOWN
-                return not waits and self._whole(kind, source)
+                return not may_grow and self._whole(kind, source)
 
     def _whole(self, kind: BlockKind, source: str) -> bool:
         if source.strip():
@@ -264,7 +264,7 @@ class Splitter:
 
     # -- lists and quotes
 
-    def _take_list(self, top: Top, source: str, waits: bool) -> bool:
+    def _split_list(self, top: Top, source: str, may_grow: bool) -> bool:
         begun, base = self._list, self._at
         goes_on = begun is not None and begun.at == base
         number = first_number(top.token)
@@ -284,7 +284,7 @@ class Splitter:
             if is_long(item):
                 self._is_cut = self._is_cut or not gap
                 return self._cut_paragraph(item)
-            if is_last and waits:
+            if is_last and may_grow:
                 self._list = ListState(self._at, number, loose) if place or goes_on else None
                 return False
             self._settle(BlockKind.MARKDOWN, item.rstrip("\n"), gap=gap, number=number)
@@ -329,7 +329,7 @@ class Splitter:
 
     # -- code
 
-    def _take_fence(self, token: Token, source: str, waits: bool) -> bool:
+    def _split_fence(self, token: Token, source: str, may_grow: bool) -> bool:
         opening, _, code = source.partition("\n")
         closing = closing_of(token.markup)
         found = next(closing.finditer(code), None)
@@ -341,7 +341,7 @@ class Splitter:
             mid_line = not code[:at].endswith("\n")
             self._code(code[:at], indent, info, "", "" if mid_line else None)
             return self._cut(len(opening) + 1 + at, InFence(closing, indent, info, code[:at], mid_line))
-        if waits:
+        if may_grow:
             return False
         self._code(code, indent, info, "", None)
         return True
@@ -369,13 +369,13 @@ class Splitter:
         self._mode, self._is_cut = Normal(), False
         return True
 
-    def _take_indented(self, source: str, waits: bool) -> bool:
+    def _split_indented(self, source: str, may_grow: bool) -> bool:
         at = code_cut(source)
         if at is not None:
             mid_line = not source[:at].endswith("\n")
             self._code(source[:at], 4, "", "", "" if mid_line else None)
             return self._cut(at, InIndented() if mid_line else Normal())
-        if waits:
+        if may_grow:
             return False
         self._code(source, 4, "", "", None)
         return True
@@ -392,10 +392,10 @@ class Splitter:
 
     # -- tables
 
-    def _take_table(self, source: str, waits: bool) -> bool:
+    def _split_table(self, source: str, may_grow: bool) -> bool:
         lines = source.splitlines(keepends=True)
         if len(lines) - 2 <= TABLE_ROWS and not is_long(source):
-            return not waits and self._whole(BlockKind.MARKDOWN, source)
+            return not may_grow and self._whole(BlockKind.MARKDOWN, source)
         head = "".join(lines[:2])
         head += "".join(some_rows(lines[2:], PIECE_CHARS - len(head)))
         self._settle(BlockKind.MARKDOWN, head.rstrip("\n"))

@@ -64,7 +64,7 @@ class Viewport:
         newest = self.document.take_newest_change()
         if self._begun != self.document.begun:
             self._begun = self.document.begun
-            self._find_again()
+            self._relocate_anchor()
         lowest = self.rows[-1].position.ordinal if self.rows else 0
         is_new = newest is not None and newest >= lowest
         self.is_new_below = not self.follow and (self.is_new_below or is_new)
@@ -85,7 +85,7 @@ class Viewport:
         self._anchor_id = document.items.at(ordinal).id if ordinal in document.ordinals else ""
         self._prepared = document.revision
 
-    def _find_again(self) -> None:
+    def _relocate_anchor(self) -> None:
         """Find the item at the top among the replaced items; if it is gone, follow the end."""
         ordinal = self.document.items.by_id.get(self._anchor_id)
         if ordinal is None:
@@ -119,10 +119,10 @@ class Viewport:
                 above = self.document.backward(self.anchor, -lines)
             if not above:
                 return
-            self._go(above[0].position)
+            self._scroll_to(above[0].position)
             return
         below = self.document.forward(self.anchor, lines + 1).rows
-        self._go(below[-1].position)
+        self._scroll_to(below[-1].position)
 
     def hold(self) -> None:
         """Stop following the end, until the next move."""
@@ -140,7 +140,7 @@ class Viewport:
     def to_start(self) -> None:
         """Scroll to the first line."""
         self._begin_move()
-        self._go(self.document.first)
+        self._scroll_to(self.document.first)
 
     def to_end(self) -> None:
         """Scroll to the end and follow it."""
@@ -154,13 +154,13 @@ class Viewport:
         if row >= self.total - self.height:
             self.to_end()
         else:
-            self._go(self.document.position(max(0, row)))
+            self._scroll_to(self.document.position(max(0, row)))
 
     def to_position(self, position: Position, above: int = 0) -> None:
         """Scroll to a position, with `above` rows above it."""
         self._begin_move()
         before = self.document.backward(position, above) if above else []
-        self._go(before[0].position if before else position)
+        self._scroll_to(before[0].position if before else position)
 
     def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
         """Scroll to the next or previous item of some kinds; past the last, to the end."""
@@ -172,13 +172,13 @@ class Viewport:
         while ordinal in self.document.ordinals and items.at(ordinal).kind not in kinds:
             ordinal += step
         if ordinal in self.document.ordinals:
-            self._go(self.document.beginning(ordinal))
+            self._scroll_to(self.document.beginning(ordinal))
         elif step > 0:
             self.to_end()
         else:
             self.to_start()
 
-    def _go(self, position: Position) -> None:
+    def _scroll_to(self, position: Position) -> None:
         """Scroll to a position, or to the end if fewer rows than the view's height follow it."""
         if self._prepared < 0:  # nothing was shown yet, and the view may have no size
             self.to_end()

@@ -88,7 +88,7 @@ class Detail(Widget):
     def on_resize(self, event: events.Resize) -> None:
         """Wrap the text to the new width."""
         self._wrap(event.size.width)
-        self._look_from(self._top)
+        self._show_from(self._top)
 
     @property
     def is_whole(self) -> bool:
@@ -97,21 +97,21 @@ class Detail(Widget):
 
     def scroll_pages(self, pages: int) -> None:
         """Scroll by `pages` pages, up for a negative number."""
-        self._look_from(self._top + pages * self._body)
+        self._show_from(self._top + pages * self._body)
 
     def scroll_to_edge(self, step: int) -> None:
         """Scroll to the end if `step` is positive, otherwise to the beginning."""
-        self._look_from(len(self._rows) if step > 0 else 0)
+        self._show_from(len(self._rows) if step > 0 else 0)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down by a few rows."""
         event.stop()
-        self._look_from(self._top + min(_WHEEL, self._body))
+        self._show_from(self._top + min(_WHEEL, self._body))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Scroll up by a few rows."""
         event.stop()
-        self._look_from(self._top - min(_WHEEL, self._body))
+        self._show_from(self._top - min(_WHEEL, self._body))
 
     @property
     def _height(self) -> int:
@@ -145,7 +145,7 @@ class Detail(Widget):
         rows = self._text.wrap(self.app.console, self._width, overflow="fold")
         return [part for row in rows for part in _folded(row, self._width)]
 
-    def _look_from(self, top: int) -> None:
+    def _show_from(self, top: int) -> None:
         if not self._height:
             return
         last_top = max(0, len(self._rows) - self._last - self._body)

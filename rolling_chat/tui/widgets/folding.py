@@ -19,9 +19,9 @@ from rolling_chat.tui.drafts.pastes import (
     clean,
     drawn,
     file_token,
+    fits_unfolded,
     folded,
     is_long,
-    may_stand_open,
     spans,
     token,
 )
@@ -116,7 +116,7 @@ class FoldingArea(TextArea):
             if column in (start, end):
                 file = self._files.get(number)
                 text = MARK + file.spelled if file is not None else self._pastes[number]
-                fits = may_stand_open(text) and may_stand_open(self.text)
+                fits = fits_unfolded(text) and fits_unfolded(self.text)
                 if fits:
                     self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
                 return fits

@@ -97,7 +97,7 @@ def bar(report: PromptReport, width: int) -> list[Cell]:
             report.trim_at <= whole - report.reserve - report.margin
         ):  # rounding must not move it past the room
             at = min(at, max(0, width - cells["reserve"] - cells["margin"] - 1))
-        drawn[_beside_the_single(cells, drawn, at)] = Cell("tick", TICK)
+        drawn[_tick_index(cells, drawn, at)] = Cell("tick", TICK)
     return drawn
 
 
@@ -116,7 +116,7 @@ def _hatched(cells: dict[str, int], below: int, above: int) -> dict[str, int]:
     return {**hatched, "band": band}
 
 
-def _beside_the_single(cells: dict[str, int], drawn: list[Cell], at: int) -> int:
+def _tick_index(cells: dict[str, int], drawn: list[Cell], at: int) -> int:
     """Return the index nearest to `at` where the tick does not hide a category's only cell."""
     places = [place for place, cell in enumerate(drawn) if cells[cell.category] > 1]
     return min(places, key=lambda place: abs(place - at), default=at)

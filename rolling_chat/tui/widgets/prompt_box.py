@@ -157,14 +157,14 @@ class PromptBox(VimArea):
         """End the history search and restore the draft from before it."""
         self.put(self._search.cancel())
 
-    def took_back(self) -> None:
+    def allow_take_back(self) -> None:
         """Let another Up take back the next waiting message, as long as nothing is typed."""
         self._taken_back = self.text
 
     def end_search(self) -> None:
         """End the history search, if any, and keep what it found as the draft."""
         if self.searching:
-            self._take_found()
+            self._accept_found()
 
     async def _on_key(self, event: events.Key) -> None:
         """Handle the keys that work differently here than in a plain text area."""
@@ -288,7 +288,7 @@ class PromptBox(VimArea):
 
     def _submit(self, draft: Draft, *, after_turn: bool = False) -> None:
         self.post_message(self.Submitted(draft, after_turn))
-        self.begin_anew()
+        self.return_to_insert()
         if self.text:
             self.put("")
 
@@ -335,15 +335,15 @@ class PromptBox(VimArea):
             case "escape":
                 self.cancel_search()
             case "enter" | "tab":
-                self._take_found()
+                self._accept_found()
             case _ if character is not None:
                 self._show_found(search.seek(character))
             case _:
-                self._take_found()
+                self._accept_found()
                 return False
         return True
 
-    def _take_found(self) -> None:
+    def _accept_found(self) -> None:
         """Keep the search result as the draft, or restore the draft if there is none."""
         found, before = self._search.found, self._search.cancel()
         if not found:

@@ -258,13 +258,13 @@ class Transcript(SelectableRows, can_focus=True):
 
     def on_resize(self) -> None:
         """Lay out the text for the new size and keep the top row's text in place."""
-        self._look_again()
+        self._adopt_look()
 
     def notify_style_update(self) -> None:
         """Redraw in the colors of another theme."""
         super().notify_style_update()
         if self.is_mounted:
-            self._look_again()
+            self._adopt_look()
 
     def render_line(self, y: int) -> Strip:
         """Draw one row without the widget's padding, for Textual's mouse handling."""
@@ -331,7 +331,7 @@ class Transcript(SelectableRows, can_focus=True):
 
     # -- keeping the screen current
 
-    def _look_again(self) -> None:
+    def _adopt_look(self) -> None:
         """Adopt the current size and colors."""
         look = Look(self.scrollable_content_region.width, palette_of(self.app))
         if look.width <= 0:

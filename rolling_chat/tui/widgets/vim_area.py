@@ -18,10 +18,10 @@ class VimArea(FoldingArea):
         """The mode of the vim keys; empty if they are off or the box has no focus."""
         return self.vim.mode.value if self.vim is not None and self.has_focus else ""
 
-    def begin_anew(self) -> None:
+    def return_to_insert(self) -> None:
         """Return to insert mode, after the box was emptied."""
         if self.vim is not None:
-            self.vim.begin_anew()
+            self.vim.return_to_insert()
 
     def take_vim_key(self, key: str, character: str | None) -> bool:
         """Handle a key as vim would; return False for keys that vim does not handle."""
@@ -32,7 +32,7 @@ class VimArea(FoldingArea):
             step = vim.escape(self.text, self._index)
         elif vim.mode is Mode.INSERT or key in {"enter", "tab"} or (character == "/" and not self.text):
             if character == "/" and not self.text:
-                vim.begin_anew()  # type a slash command in insert mode
+                vim.return_to_insert()  # type a slash command in insert mode
             return False
         else:
             step = vim.press(character or key, self.text, self._index)

@@ -114,7 +114,7 @@ async def test_messages_that_are_still_being_read_are_told(
         monkeypatch.setattr(type(screen.chat.session.conversation), "is_whole", property(lambda _: True))
         screen.state.items.prepend([Item("old", Kind.USER, "an old message")])
         screen.state.revision += 1
-        screen.finding.look_again()
+        screen.finding.search_again()
         await reads(pilot, "2 of 10")
         assert "older messages" not in shown(pilot)
 

@@ -175,7 +175,7 @@ async def test_the_editor_gets_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
         await idle(pilot)
         fill(pilot, *ITEMS)
         await pilot.press("f6", "e")
-        await reads(pilot, "was a copy")
+        await reads(pilot, "opened a copy")
         assert seen == ["the last answer"]
 
 

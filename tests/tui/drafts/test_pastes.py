@@ -8,9 +8,9 @@ from rolling_chat.tui.drafts.pastes import (
     Draft,
     clean,
     drawn,
+    fits_unfolded,
     folded,
     is_long,
-    may_stand_open,
     restored,
     spans,
     token,
@@ -68,9 +68,9 @@ def test_more_than_ten_lines_or_fifteen_hundred_characters_is_long(text: str, lo
 
 
 def test_the_box_holds_no_line_and_no_text_that_would_make_keys_wait() -> None:
-    assert may_stand_open("line of a log\n" * 5_000)
-    assert not may_stand_open("x" * 20_000)
-    assert not may_stand_open("line\n" * 100_000)
+    assert fits_unfolded("line of a log\n" * 5_000)
+    assert not fits_unfolded("x" * 20_000)
+    assert not fits_unfolded("line\n" * 100_000)
 
 
 def test_text_that_comes_back_is_folded_where_it_was_and_only_there() -> None:

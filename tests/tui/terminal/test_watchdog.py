@@ -72,13 +72,13 @@ async def test_a_signal_after_a_long_stop_of_the_process_is_no_stall(
     watch.start()
     try:
         monkeypatch.setattr(time, "monotonic", lambda: 1e9)
-        watch._came(signal.SIGHUP, None)
+        watch._on_signal(signal.SIGHUP, None)
         assert ends == []
         watch._beat()  # the loop turns again
-        watch._came(watchdog._ALARM, None)
+        watch._on_signal(watchdog._ALARM, None)
         assert ends == []
-        watch._came(signal.SIGHUP, None)
-        watch._came(watchdog._ALARM, None)
+        watch._on_signal(signal.SIGHUP, None)
+        watch._on_signal(watchdog._ALARM, None)
         assert ends == [signal.SIGHUP]
     finally:
         monkeypatch.undo()

@@ -8,11 +8,11 @@ import pytest
 
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache
+from rolling_chat.tui.transcript.layout import Decorations, ItemLayout, LineCache
 from tests.support.transcripts import drawn_item
 from tests.tui.transcript.test_looks import ANSWER
 
-AROUND = Around(gap=1)
+AROUND = Decorations(gap=1)
 LOOK = Look(60, Palette())
 LONG = "".join(f"{ANSWER}\nPart {n} of it.\n\n" for n in range(40))
 TEXTS = {
@@ -23,7 +23,7 @@ TEXTS = {
 
 
 def _layout(item: Item, cache: LineCache | None = None) -> ItemLayout:
-    return ItemLayout(item, LOOK, cache or LineCache(), lambda: 0.0, is_open=True, around=AROUND)
+    return ItemLayout(item, LOOK, cache or LineCache(), lambda: 0.0, is_open=True, decorations=AROUND)
 
 
 def _lines(layout: ItemLayout) -> list[str]:
@@ -71,7 +71,9 @@ def test_lines_that_nobody_looked_at_for_long_are_let_go_and_drawn_again() -> No
 def test_a_text_that_takes_long_is_laid_out_in_slices() -> None:
     ticks = iter(range(10**9))
     item = Item("a", Kind.ASSISTANT, "A line of it.\n\n" * 20_000)
-    layout = ItemLayout(item, LOOK, LineCache(), lambda: next(ticks) / 1000, is_open=True, around=Around())
+    layout = ItemLayout(
+        item, LOOK, LineCache(), lambda: next(ticks) / 1000, is_open=True, decorations=Decorations()
+    )
     assert not layout.is_whole
     slices = 0
     while layout.advance(0.01):
