@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 from rolling_chat.messages import FileTouch, JsonObject
+from rolling_chat.sessions.columns import pack_counts, unpack_counts
 from rolling_chat.sessions.postgres import directory, requests, summaries
 from rolling_chat.sessions.postgres.database import Database, Row, Values
 from rolling_chat.sessions.postgres.rows import (
+    COUNTS,
     MESSAGE_COLUMNS,
     message_columns,
     pack,
-    pack_counts,
     pack_json,
-    read_counts,
     read_message,
     unpack,
     unpack_json,
@@ -115,7 +115,7 @@ def _read(found: list[list[Row]]) -> SessionCopy:
 def _placed(row: Row) -> PlacedMessage:
     *_, parent, session, files = row
     touched = [FileTouch(unpack(path), action, sha256) for path, action, sha256 in files or ()]
-    return PlacedMessage(read_message(row), parent, session, read_counts(row), touched)
+    return PlacedMessage(read_message(row), parent, session, unpack_counts(row[COUNTS]), touched)
 
 
 def adopt(database: Database, store: str, copy: SessionCopy) -> SessionInfo:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rolling_chat.sessions import kept_files
+from rolling_chat.sessions.columns import versions
 from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.rows import pack, pack_json, unpack, unpack_json
-from rolling_chat.sessions.records import KeptChange, KeptVersion
+from rolling_chat.sessions.postgres.rows import COLUMNS, pack, unpack, unpack_json
+from rolling_chat.sessions.records import KeptChange
 
-_BEFORE_LINK, _AFTER_LINK = 1, 2
 _KEEP = "SELECT keep_files(%(batch)s, %(changes)s, %(hashes)s, %(contents)s::bytea[], %(most)s, %(now)s)"
 _DROP = """
     DELETE FROM file_change USING unnest(%(ids)s::text[], %(paths)s::text[]) AS given (id, path), message
@@ -100,33 +100,11 @@ class PostgresKeptFiles(KeptFiles):
 
 
 def _columns(change: KeptChange) -> dict[str, Any]:
-    before, after = change.before, change.after
-    links = _BEFORE_LINK * (before is not None and before.is_link)
-    links += _AFTER_LINK * (after is not None and after.is_link)
-    return {
-        "message": pack(change.message_id),
-        "path": pack(change.path),
-        "before": before.sha256 if before is not None else None,
-        "before_mode": before.mode if before is not None else None,
-        "after": after.sha256 if after is not None else None,
-        "after_mode": after.mode if after is not None else None,
-        "links": links,
-        "folders": pack_json(list(change.folders)),
-    }
+    return COLUMNS.change(change) | {"message": pack(change.message_id)}
 
 
 def _read(row: Row) -> KeptChange:
-    message, path, before, before_mode, after, after_mode, links, folders, number, first = row
-    return KeptChange(
-        message,
-        unpack(path),
-        _version(before, before_mode, is_link=bool(links & _BEFORE_LINK)),
-        _version(after, after_mode, is_link=bool(links & _AFTER_LINK)),
-        tuple(str(folder) for folder in unpack_json(folders)),
-        number,
-        first,
-    )
-
-
-def _version(sha256: str | None, mode: int | None, *, is_link: bool) -> KeptVersion | None:
-    return None if sha256 is None else KeptVersion(sha256, mode, is_link)
+    message, path, *version_columns, folders, number, first = row
+    before, after = versions(*version_columns)
+    made = tuple(str(folder) for folder in unpack_json(folders))
+    return KeptChange(message, unpack(path), before, after, made, number, first)

@@ -11,9 +11,8 @@ from typing import Any, cast
 from rolling_chat.messages import JsonObject, Usage
 from rolling_chat.sessions.ids import new_id, short_of
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.rows import pack, pack_json, unpack, unpack_json, usage_columns
+from rolling_chat.sessions.postgres.rows import COLUMNS, pack, pack_json, unpack, unpack_json
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
-from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import one_line
 
 _LISTED = 5
@@ -92,25 +91,7 @@ def log(database: Database, record: RequestRecord, basis: JsonObject | None, sto
 
 def columns(record: RequestRecord) -> dict[str, Any]:
     """Return what a request is added with."""
-    return {
-        "id": record.id,
-        "short": pack(record.short),
-        "head": pack(record.head),
-        "model": pack(record.model),
-        "plan": pack_json(record.plan),
-        "settings_digest": record.settings_digest,
-        "pipeline_version": whole(record.pipeline_version),
-        "wire_hash": record.wire_hash,
-        "estimated": whole(record.estimated),
-        "bound": whole(record.bound),
-        "seconds": real(record.seconds),
-        "created_at": real(record.created_at),
-        "error": pack(record.error),
-        "totals": pack_json(dict(record.totals)),
-        "purpose": record.purpose,
-        "cache_miss": pack(record.cache_miss),
-        "missed_tokens": whole(record.missed_tokens),
-    } | usage_columns(record.usage)
+    return COLUMNS.request(record) | {"id": record.id, "head": pack(record.head)}
 
 
 def finish(
@@ -120,9 +101,7 @@ def finish(
 
     Raises StoreError where there is no such request.
     """
-    values = {"id": pack(id), "seconds": real(seconds), "error": pack(error)}
-    values |= {"cache_miss": miss[0], "missed_tokens": whole(miss[1])}
-    if not database.run(_FINISH, {**values, **usage_columns(usage)}):
+    if not database.run(_FINISH, {"id": pack(id), **COLUMNS.outcome(usage, seconds, error, miss)}):
         raise StoreError(f"there is no request {id!r}; its session may have been deleted")
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Any, cast
 
-from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
+from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall
 from rolling_chat.pictures import data_uri
+from rolling_chat.sessions.columns import Columns
 from rolling_chat.sessions.pictures_apart import put_away, put_back
 from rolling_chat.sessions.postgres.index_words import index_words
 from rolling_chat.sessions.titles import says_something, title_of
-from rolling_chat.sessions.values import real, whole, with_streamed
+from rolling_chat.sessions.values import with_streamed
 
 MESSAGE_COLUMNS = """
     message.id, message.role, message.content, message.parts, message.tool_calls, message.tool_call_id,
@@ -24,7 +23,9 @@ MESSAGE_COLUMNS = """
     message.counts, CASE WHEN message.parts IS NOT NULL THEN pictures_of(message.number) END,
     CASE WHEN message.ending = 'cancelled' THEN pieces_of(message.number) END
 """
-"""What `read_message` and `read_counts` take, in this order."""
+"""What `read_message` takes, in this order."""
+COUNTS = 12
+"""The index of the token counts in a row of them."""
 
 _ENDINGS = {ending.value: ending for ending in Ending}
 # what no text of PostgreSQL holds, and the sign that stands before its number
@@ -52,39 +53,31 @@ def unpack_json(value: str) -> Json:
     return json.loads(unpack(value))
 
 
+COLUMNS = Columns(pack, pack_json)
+
+
 def content_columns(message: Message) -> dict[str, Any]:
     """Return the columns that change when a growing reply is sealed."""
-    return {
-        "content": pack(message.text),
-        "parts": None if isinstance(message.content, str) else pack_json([*map(dict, message.content)]),
-        "tool_calls": pack_json([[call.id, call.name, call.arguments] for call in message.tool_calls])
-        if message.tool_calls
-        else None,
-        "extras": pack_json(message.extras) if message.extras else None,
-        "provider": pack(message.made_by.provider) if message.made_by else None,
-        "model": pack(message.made_by.model) if message.made_by else None,
-        "ending": message.ending.value,
-        "words": index_words(message.text),
-    }
+    return COLUMNS.content(message) | {"words": index_words(message.text)}
 
 
 def message_columns(message: Message) -> dict[str, Any]:
     """Return what a message is added with: its columns, its pictures and the title that it may give."""
     bare, pictures = put_away(message)
     title = title_of(message.text) if message.role == "user" else ""
-    return content_columns(bare) | {
-        "id": message.id,
-        "role": message.role,
-        "tool_call_id": None if message.tool_call_id is None else pack(message.tool_call_id),
-        "name": None if message.name is None else pack(message.name),
-        "created_at": real(message.created_at),
-        "title": pack(title),
-        "title_says": says_something(title),
-        "pictures": [
-            [sha256, pack(media_type), base64.b64encode(data).decode()]
-            for sha256, (media_type, data) in pictures.items()
-        ],
-    }
+    return (
+        content_columns(bare)
+        | COLUMNS.origin(message)
+        | {
+            "id": message.id,
+            "title": pack(title),
+            "title_says": says_something(title),
+            "pictures": [
+                [sha256, pack(media_type), base64.b64encode(data).decode()]
+                for sha256, (media_type, data) in pictures.items()
+            ],
+        }
+    )
 
 
 def read_message(row: tuple[Any, ...]) -> Message:
@@ -109,30 +102,6 @@ def read_message(row: tuple[Any, ...]) -> Message:
     if parts is not None:
         message = put_back(message, _addresses(pictures))
     return message if pieces is None else with_streamed(message, *map(unpack, pieces))
-
-
-def read_counts(row: tuple[Any, ...]) -> dict[str, int]:
-    """Return the token counts in a row that begins with MESSAGE_COLUMNS, by name."""
-    counts = row[12]
-    return {} if counts is None else {intern(name): count for name, count in json.loads(counts).items()}
-
-
-def pack_counts(counts: Mapping[str, int]) -> str | None:
-    """Convert token counts by name to JSON text; None for none."""
-    return json.dumps(dict(counts)) if counts else None
-
-
-def usage_columns(usage: Usage) -> dict[str, Any]:
-    """Return a provider's reported usage as columns."""
-    cost = usage.cost
-    return {
-        "input_tokens": whole(usage.input_tokens),
-        "output_tokens": whole(usage.output_tokens),
-        "cached_read_tokens": whole(usage.cached_read_tokens),
-        "cached_write_tokens": whole(usage.cached_write_tokens),
-        "reasoning_tokens": whole(usage.reasoning_tokens),
-        "cost": cost if cost is not None and math.isfinite(cost) else None,
-    }
 
 
 def _addresses(pictures: list[list[str]] | None) -> dict[str, str]:

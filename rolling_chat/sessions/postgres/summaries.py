@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rolling_chat.sessions.columns import unpack_skipped
 from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.rows import pack, unpack
+from rolling_chat.sessions.postgres.rows import COLUMNS, pack, unpack
 from rolling_chat.sessions.records import StoredSummary
-from rolling_chat.sessions.values import real, whole
 
 _COLUMNS = """
     SELECT summary.text, message.id, summary.digest, summary.made_by, summary.made_from,
@@ -57,19 +57,8 @@ def publish(
 
 def columns(summary: StoredSummary) -> dict[str, Any]:
     """Return what a summary is added with."""
-    return {
-        "id": new_id(),
-        "generation": summary.generation,
-        "made_from": whole(summary.made_from),
-        "through": pack(summary.through),
-        "text": pack(summary.text),
-        "digest": summary.digest,
-        "made_by": pack(summary.made_by),
-        "tokens_before": whole(summary.tokens_before),
-        "tokens_after": whole(summary.tokens_after),
-        "created_at": real(summary.created_at),
-        "skipped": json.dumps(summary.skipped) if summary.skipped else "",
-    }
+    generation = {"id": new_id(), "generation": summary.generation, "through": pack(summary.through)}
+    return COLUMNS.summary(summary) | generation
 
 
 def read(row: Row) -> StoredSummary:
@@ -86,5 +75,5 @@ def read(row: Row) -> StoredSummary:
         generation=generation,
         place=depth,
         created_at=created_at,
-        skipped=tuple((start, stop) for start, stop in json.loads(skipped or "[]")),
+        skipped=unpack_skipped(skipped),
     )

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message
+from rolling_chat.sessions.columns import pack_counts, unpack_counts
 from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres.database import Database, Row
 from rolling_chat.sessions.postgres.rows import (
+    COUNTS,
     MESSAGE_COLUMNS,
     content_columns,
     message_columns,
     pack,
-    pack_counts,
-    read_counts,
     read_message,
     unpack,
 )
@@ -180,4 +180,4 @@ class Tree:
 
 
 def _counts(rows: Iterable[Row]) -> dict[str, Mapping[str, int]]:
-    return {row[0]: found for row in rows if (found := read_counts(row))}
+    return {row[0]: found for row in rows if (found := unpack_counts(row[COUNTS]))}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from rolling_chat.messages import FileTouch
+from rolling_chat.sessions.columns import pack_counts
 from rolling_chat.sessions.ids import is_id, packed, unpacked
 from rolling_chat.sessions.pictures_apart import put_away
 from rolling_chat.sessions.records import (
@@ -33,7 +34,6 @@ from rolling_chat.sessions.sqlite.rows import (
     message_id,
     message_number,
     pack,
-    pack_counts,
     unpack,
     update,
 )

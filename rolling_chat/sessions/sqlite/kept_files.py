@@ -7,20 +7,20 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 
+from rolling_chat.sessions.columns import versions
 from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES, KeptFiles
-from rolling_chat.sessions.records import KeptChange, KeptVersion
+from rolling_chat.sessions.records import KeptChange
 from rolling_chat.sessions.sqlite.database import Database
 from rolling_chat.sessions.sqlite.rows import (
+    COLUMNS,
     insert,
     message_number,
     pack,
-    pack_json,
     unpack,
     unpack_json,
 )
 
-_BEFORE_LINK, _AFTER_LINK = 1, 2
 _OF_BRANCH = """
     WITH RECURSIVE branch (number) AS (
         SELECT ?
@@ -112,20 +112,8 @@ def _add_content(connection: sqlite3.Connection, sha256: str, data: bytes, now: 
 
 def _add_change(connection: sqlite3.Connection, change: KeptChange, first: int) -> int:
     """Add a row and return its number; `first` is that of its call's first change, 0 for this one."""
-    before, after = change.before, change.after
-    links = _BEFORE_LINK * (before is not None and before.is_link)
-    links += _AFTER_LINK * (after is not None and after.is_link)
-    columns = {
-        "message": message_number(connection, change.message_id),
-        "path": pack(change.path),
-        "before": before.sha256 if before is not None else None,
-        "before_mode": before.mode if before is not None else None,
-        "after": after.sha256 if after is not None else None,
-        "after_mode": after.mode if after is not None else None,
-        "links": links,
-        "folders": pack_json(list(change.folders)),
-        "first": first,
-    }
+    message = message_number(connection, change.message_id)
+    columns = COLUMNS.change(change) | {"message": message, "first": first}
     number = insert(connection, "file_change", columns)
     if not first:
         connection.execute("UPDATE file_change SET first = number WHERE number = ?", (number,))
@@ -153,16 +141,8 @@ def _size(connection: sqlite3.Connection) -> int:
 
 
 def _read(row: sqlite3.Row) -> KeptChange:
+    before, after = versions(row["before"], row["before_mode"], row["after"], row["after_mode"], row["links"])
+    folders = tuple(str(folder) for folder in unpack_json(row["folders"]))
     return KeptChange(
-        unpacked(row["id"]),
-        unpack(row["path"]),
-        _version(row["before"], row["before_mode"], is_link=bool(row["links"] & _BEFORE_LINK)),
-        _version(row["after"], row["after_mode"], is_link=bool(row["links"] & _AFTER_LINK)),
-        tuple(str(folder) for folder in unpack_json(row["folders"])),
-        row["number"],
-        row["first"],
+        unpacked(row["id"]), unpack(row["path"]), before, after, folders, row["number"], row["first"]
     )
-
-
-def _version(sha256: str | None, mode: int | None, *, is_link: bool) -> KeptVersion | None:
-    return None if sha256 is None else KeptVersion(sha256, mode, is_link)

@@ -15,15 +15,15 @@ from rolling_chat.sessions.ids import is_id, new_id, packed, short_of, unpacked
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.sqlite.directory import TASKS
 from rolling_chat.sessions.sqlite.rows import (
+    COLUMNS,
     insert,
     message_number,
     pack,
     pack_json,
     unpack,
     unpack_json,
-    usage_columns,
 )
-from rolling_chat.sessions.values import real, whole
+from rolling_chat.sessions.values import real
 from rolling_chat.text import one_line
 
 _LISTED = 5
@@ -60,27 +60,12 @@ def add(
             "INSERT OR IGNORE INTO basis (digest, value) VALUES (?, ?)",
             (record.settings_digest, pack_json(basis)),
         )
-    columns = {
+    columns = COLUMNS.request(record) | {
         "id": packed(record.id),
-        "short": record.short,
         "session": session,
         "head": message_number(connection, record.head) if record.head else None,
-        "model": pack(record.model),
-        "plan": pack_json(record.plan),
-        "settings_digest": record.settings_digest,
-        "pipeline_version": whole(record.pipeline_version),
-        "wire_hash": record.wire_hash,
-        "estimated": whole(record.estimated),
-        "bound": whole(record.bound),
-        "seconds": real(record.seconds),
-        "created_at": real(record.created_at),
-        "error": pack(record.error),
-        "totals": pack_json(dict(record.totals)),
-        "purpose": record.purpose,
-        "cache_miss": record.cache_miss,
-        "missed_tokens": whole(record.missed_tokens),
     }
-    insert(connection, "request", columns | usage_columns(record.usage))
+    insert(connection, "request", columns)
 
 
 def finish(
@@ -96,8 +81,7 @@ def finish(
 
     Raises StoreError where there is no such request.
     """
-    columns = usage_columns(usage) | {"seconds": real(seconds), "error": pack(error)}
-    columns |= {"cache_miss": miss[0], "missed_tokens": whole(miss[1])}
+    columns = COLUMNS.outcome(usage, seconds, error, miss)
     settings = ", ".join(f"{name} = ?" for name in columns)
     statement = f"UPDATE request SET {settings} WHERE id = ?"  # noqa: S608 - our own names
     key = packed(id) if is_id(id) else b""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Any, cast
 
-from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
+from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall
+from rolling_chat.sessions.columns import Columns
 from rolling_chat.sessions.ids import is_id, packed, unpacked
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import without_controls
 
 MESSAGE_COLUMNS = (
@@ -75,32 +74,22 @@ def unpack_json(value: str | bytes) -> Json:
     return json.loads(unpack(value))
 
 
+COLUMNS = Columns(pack, pack_json)
+
+
 def content_columns(message: Message) -> dict[str, Any]:
-    """Return the database columns that change when a growing reply is sealed."""
-    content = pack(message.text)
-    return {
-        "content": content,
-        "plain": None if isinstance(content, str) else without_controls(message.text),
-        "parts": None if isinstance(message.content, str) else pack_json([*map(dict, message.content)]),
-        "tool_calls": pack_json([[call.id, call.name, call.arguments] for call in message.tool_calls])
-        if message.tool_calls
-        else None,
-        "extras": pack_json(message.extras) if message.extras else None,
-        "provider": pack(message.made_by.provider) if message.made_by else None,
-        "model": pack(message.made_by.model) if message.made_by else None,
-        "ending": message.ending.value,
+    """Return the columns that change when a growing reply is sealed."""
+    columns = COLUMNS.content(message)
+    is_plain = isinstance(columns["content"], str)
+    return columns | {
+        "plain": None if is_plain else without_controls(message.text),
         "counts": None,  # what was counted of a reply that still grew would be wrong of it
     }
 
 
 def message_columns(message: Message) -> dict[str, Any]:
     """Return a message's database columns, except those of its position in the tree."""
-    return content_columns(message) | {
-        "role": message.role,
-        "tool_call_id": None if message.tool_call_id is None else pack(message.tool_call_id),
-        "name": None if message.name is None else pack(message.name),
-        "created_at": real(message.created_at),
-    }
+    return content_columns(message) | COLUMNS.origin(message)
 
 
 def read_message(row: sqlite3.Row) -> Message:
@@ -120,30 +109,6 @@ def read_message(row: sqlite3.Row) -> Message:
         ending=_ENDINGS[ending],
         created_at=created,
     )
-
-
-def read_counts(row: sqlite3.Row) -> dict[str, int]:
-    """Return the token counts in a row of exactly MESSAGE_COLUMNS, by name."""
-    counts = row[-1]
-    return {} if counts is None else {intern(name): count for name, count in json.loads(counts).items()}
-
-
-def pack_counts(counts: Mapping[str, int]) -> str | None:
-    """Convert token counts by name to JSON text; None for none."""
-    return json.dumps(dict(counts)) if counts else None
-
-
-def usage_columns(usage: Usage) -> dict[str, Any]:
-    """Return a provider's reported usage as database columns."""
-    cost = usage.cost
-    return {
-        "input_tokens": whole(usage.input_tokens),
-        "output_tokens": whole(usage.output_tokens),
-        "cached_read_tokens": whole(usage.cached_read_tokens),
-        "cached_write_tokens": whole(usage.cached_write_tokens),
-        "reasoning_tokens": whole(usage.reasoning_tokens),
-        "cost": cost if cost is not None and math.isfinite(cost) else None,
-    }
 
 
 def insert(connection: sqlite3.Connection, table: str, columns: Mapping[str, Any]) -> int:

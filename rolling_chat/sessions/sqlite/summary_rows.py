@@ -6,14 +6,14 @@ of a message, None for before the first.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 
+from rolling_chat.sessions.columns import unpack_skipped
 from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.sessions.sqlite.ancestry import is_on_branch
-from rolling_chat.sessions.sqlite.rows import insert, message_number, pack, unpack
-from rolling_chat.sessions.values import real, whole
+from rolling_chat.sessions.sqlite.rows import COLUMNS, insert, message_number, unpack
+from rolling_chat.sessions.values import real
 
 _SELECT = """
     SELECT summary.*, message.depth, message.id AS through_id
@@ -62,18 +62,11 @@ def add(
     connection: sqlite3.Connection, session: int, summary: StoredSummary, generation: int, now: float
 ) -> None:
     """Store a summary as that of a generation."""
-    columns = {
+    columns = COLUMNS.summary(summary) | {
         "session": session,
         "generation": generation,
-        "made_from": whole(summary.made_from),
         "through": message_number(connection, summary.through),
-        "text": pack(summary.text),
-        "digest": summary.digest,
-        "made_by": pack(summary.made_by),
-        "tokens_before": whole(summary.tokens_before),
-        "tokens_after": whole(summary.tokens_after),
         "created_at": real(summary.created_at) or now,
-        "skipped": json.dumps(summary.skipped) if summary.skipped else "",
     }
     insert(connection, "summary", columns)
 
@@ -106,5 +99,5 @@ def _stored(row: sqlite3.Row) -> StoredSummary:
         generation=row["generation"],
         place=row["depth"],
         created_at=row["created_at"],
-        skipped=tuple((start, stop) for start, stop in json.loads(row["skipped"] or "[]")),
+        skipped=unpack_skipped(row["skipped"]),
     )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, has_pictures
+from rolling_chat.sessions.columns import pack_counts, unpack_counts
 from rolling_chat.sessions.ids import is_id, new_id, packed, unpacked
 from rolling_chat.sessions.pictures_apart import put_away
 from rolling_chat.sessions.records import Counts, StoreError, Stretch
@@ -24,8 +25,6 @@ from rolling_chat.sessions.sqlite.rows import (
     message_id,
     message_number,
     pack,
-    pack_counts,
-    read_counts,
     read_message,
     unpack,
     update,
@@ -90,7 +89,7 @@ def some(connection: sqlite3.Connection, wanted: Sequence[int]) -> Stretch:
 
 
 def _counts_in(rows: Iterable[sqlite3.Row]) -> dict[str, Mapping[str, int]]:
-    return {unpacked(row["id"]): found for row in rows if (found := read_counts(row))}
+    return {unpacked(row["id"]): found for row in rows if (found := unpack_counts(row[-1]))}
 
 
 def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite3.Row]:
