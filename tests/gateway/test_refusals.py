@@ -8,7 +8,7 @@ import pytest
 
 from rolling_chat.providers.litellm_loading import load_litellm
 from tests.gateway.test_attacks import chat
-from tests.providers.test_overflow_errors import THROTTLING, WITH_BOTH_NUMBERS, WITHOUT_NUMBERS
+from tests.providers.test_overflow_errors import ONE_NUMBER, THROTTLING, WITH_BOTH_NUMBERS, WITHOUT_NUMBERS
 from tests.support.gateway import Worker
 from tests.support.servers import AnthropicServer, Fail, OpenAIServer
 
@@ -47,6 +47,17 @@ async def test_a_refusal_with_numbers_teaches_the_window_in_whatever_words(kind:
         await worker.refuse(BODY, error)
         await worker.send(BODY)
         assert worker.headers["x-rolling-window"] == "1000", (body, str(error))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_limit_alone_is_believed_of_a_prompt_that_may_be_larger(kind: str) -> None:
+    bodies = list(ONE_NUMBER.values())
+    for body, error in zip(bodies, await refusals(kind, bodies, 400), strict=True):
+        for asked, window in ((BODY, "2000"), ({**BODY, "messages": chat(14, words=9)}, "1000")):
+            worker = Worker(2_000)
+            await worker.refuse(asked, error)
+            await worker.send(asked)
+            assert worker.headers["x-rolling-window"] == window, (body, str(error))
 
 
 @pytest.mark.parametrize("kind", KINDS)
