@@ -41,9 +41,9 @@ class _Times:
 
 def run() -> Iterator[str]:
     """Measure conversations of 10 turns, of short and of long messages."""
-    programs = proxy_programs(Path(os.environ.get("ROLLING_CHAT_PROXY_VENV", ".cache/litellm-proxy")))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        programs = proxy_programs(Path(os.environ.get("ROLLING_CHAT_PROXY_VENV", folder / "venv")))
         server = stack.enter_context(_Server(lambda _body: Reply("So it is. " * 20)).in_thread())
         port = stack.enter_context(redis_server(folder))
         both = [
