@@ -109,9 +109,10 @@ DECLARE place message; deep integer;
 BEGIN
     SELECT depth INTO deep FROM message WHERE number = p_head;
     IF p_most IS NULL OR p_most >= deep THEN RETURN 1; END IF;
-    SELECT message.* INTO place FROM message JOIN line_of(p_head) AS line
-        ON line.run = message.run AND message.depth BETWEEN line.first AND line.last
-    WHERE message.depth = deep - p_most + 1;
+    SELECT one.* INTO place FROM line_of(p_head) AS line CROSS JOIN LATERAL (
+        SELECT message.* FROM message WHERE message.run = line.run AND message.depth = deep - p_most + 1
+        OFFSET 0  -- by the index, whatever a policy makes of it
+    ) AS one WHERE one.depth BETWEEN line.first AND line.last;
     WHILE place.role = 'tool' AND place.parent IS NOT NULL LOOP
         SELECT * INTO place FROM message WHERE number = place.parent;
     END LOOP;
@@ -355,7 +356,7 @@ CREATE OR REPLACE FUNCTION release_all(p_store text) RETURNS void LANGUAGE sql A
     ) SELECT tell_followers(number, id) FROM left_now;
     DELETE FROM follower WHERE store = p_store;
     DELETE FROM writer WHERE store = p_store;
-    DELETE FROM writer WHERE owner = session_user AND beat < clock_timestamp() - interval '30 days';
+    DELETE FROM writer WHERE owner = session_user AND beat < statement_timestamp() - interval '30 days';
 $$;
 
 -- the newest summary whose last message is on the branch of `p_head`

@@ -65,9 +65,14 @@ _FILES = """
     FROM seen(%(session)s) AS place CROSS JOIN LATERAL (
         SELECT message.number FROM message WHERE message.session = place.number
         UNION
-        SELECT message.number FROM line_of(place.head) AS line JOIN message ON message.run = line.run
-            AND message.depth BETWEEN line.first AND line.last
-    ) AS own JOIN message ON message.number = own.number JOIN file ON file.message = message.number
+        SELECT one.number FROM line_of(place.head) AS line CROSS JOIN LATERAL (
+            SELECT message.number FROM message
+            WHERE message.run = line.run AND message.depth BETWEEN line.first AND line.last
+            OFFSET 0  -- by the index, whatever a policy makes of it
+        ) AS one
+    ) AS own
+    CROSS JOIN LATERAL (SELECT * FROM file WHERE file.message = own.number OFFSET 0) AS file
+    CROSS JOIN LATERAL (SELECT * FROM message WHERE message.number = own.number OFFSET 0) AS message
     ORDER BY file.number
 """
 _LAST_KNOWN = """
