@@ -17,9 +17,9 @@ from rolling_chat.messages import Json, Message, Usage
 from rolling_chat.providers.addresses import token_counter
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.direct.choice import DirectRequest, direct_request
-from rolling_chat.providers.direct.direct_way import DirectWay
+from rolling_chat.providers.direct.direct_route import DirectRoute
 from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
-from rolling_chat.providers.litellm_way import LiteLLMWay
+from rolling_chat.providers.litellm_route import LiteLLMRoute
 from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.protocol import (
     Delta,
@@ -73,8 +73,8 @@ class ModelProvider:
         self._clock = clock
         self._reached: set[tuple[str, str | None]] = set()  # servers that have answered in this process
         self._direct = direct
-        self._direct_way = DirectWay(timeout)
-        self._litellm_way = LiteLLMWay(environ, log_file, timeout)
+        self._direct_route = DirectRoute(timeout)
+        self._litellm_route = LiteLLMRoute(environ, log_file, timeout)
         self._counter: ExactCounter | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -137,7 +137,7 @@ class ModelProvider:
         counter = self._counter = self._counter or ExactCounter(self._environ)
         arguments = await in_background(lambda: self._arguments(request))
         if await in_background(lambda: needs_litellm(arguments)):
-            await self._litellm_way.load()
+            await self._litellm_route.load()
         try:
             ask = in_background(lambda: counter.count(arguments, seconds))
             return await asyncio.wait_for(ask, seconds)
@@ -151,25 +151,27 @@ class ModelProvider:
             return
         opening = Request(model, (Message("user", "."),), max_tokens=1, api_base=api_base)
         if self._direct_request(self._arguments(opening)) is not None:
-            await self._direct_way.load()
+            await self._direct_route.load()
         else:
-            await self._litellm_way.warm_up()
+            await self._litellm_route.warm_up()
 
     async def close(self) -> None:
         """Close the connections kept for later requests; a later request opens new ones."""
-        await self._direct_way.close()
-        await self._litellm_way.close()
+        await self._direct_route.close()
+        await self._litellm_route.close()
 
     async def _send(self, request: Request) -> AsyncGenerator[Delta, None]:
         arguments = self._arguments(request)
         direct = self._direct_request(arguments)
-        await (self._litellm_way if direct is None else self._direct_way).load()
+        await (self._litellm_route if direct is None else self._direct_route).load()
         from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # imports httpx
         from rolling_chat.providers.errors import broken_off, unreadable  # noqa: PLC0415  # not before first paint
 
         reply, usage, seen = ReplyBuilder(), UsageReader(), watch_answer()
         answer = (
-            self._litellm_way.fragments(arguments) if direct is None else self._direct_way.fragments(direct)
+            self._litellm_route.fragments(arguments)
+            if direct is None
+            else self._direct_route.fragments(direct)
         )
         async with contextlib.aclosing(answer) as fragments:
             async for fragment in fragments:
@@ -180,7 +182,7 @@ class ModelProvider:
                 if reply.size > size:
                     seen.idle = 0
                 usage.add(fragment.usage)
-        # litellm does not report [DONE]; the direct way has read it itself
+        # litellm does not report [DONE]; the direct route has read it itself
         if not (reply.has_ended or (direct is None and seen.done)):
             raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
         yield Finished(reply.message(made_by(request.model)), self._usage(request, usage.usage))

@@ -84,7 +84,7 @@ async def test_claude_counts_without_litellm(
     async def load() -> None:
         asked.append("litellm")
 
-    monkeypatch.setattr(provider._litellm_way, "load", load)
+    monkeypatch.setattr(provider._litellm_route, "load", load)
     monkeypatch.setattr(native_requests, "_litellm_request", asked.append)
     async with AnthropicServer(key="sk-ant-right") as server:
         request = _request("anthropic/claude-sonnet-4-5", server.api_base)

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from rolling_chat.messages import Message
 from rolling_chat.providers.direct.choice import direct_request
-from rolling_chat.providers.direct.direct_way import DirectWay
+from rolling_chat.providers.direct.direct_route import DirectRoute
 from rolling_chat.providers.direct.openai_request import openai_headers
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
@@ -192,11 +192,11 @@ async def test_a_connection_serves_the_next_request_where_the_answer_ends(
 
 
 def test_connections_belong_to_one_event_loop() -> None:
-    way = DirectWay(timeout=9)
+    route = DirectRoute(timeout=9)
 
     async def client() -> object:
-        await way.load()
-        return way._client
+        await route.load()
+        return route._client
 
     assert asyncio.run(client()) is not asyncio.run(client())
 

@@ -45,7 +45,7 @@ _NO_SOCKS = (
 )
 
 
-class DirectWay:
+class DirectRoute:
     """Sends requests with httpx and keeps connections open for later ones; `timeout` is in seconds."""
 
     def __init__(self, timeout: float) -> None:

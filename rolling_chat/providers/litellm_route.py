@@ -17,7 +17,7 @@ from rolling_chat.providers.litellm_loading import close_connections, load_litel
 from rolling_chat.redaction import secrets_in
 
 
-class LiteLLMWay:
+class LiteLLMRoute:
     """Sends requests with litellm, which is imported on first use.
 
     `environ` contains the keys that must not appear in its log, `log_file`. `timeout` is in seconds.
