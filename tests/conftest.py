@@ -19,6 +19,7 @@ from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from rolling_chat.sessions.sqlite import database
+from tests.support.empty_stores import copy_empty_stores
 from tests.support.orphans import no_orphans
 
 settings.register_profile(
@@ -78,14 +79,16 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_power_cuts() -> Iterator[None]:
-    """Wait for no disk in this process: a third of the time of whatever saves a session went into that.
+def _quick_stores() -> Iterator[None]:
+    """Wait for no disk in this process, and make the tables of a store once.
 
-    What is committed survives the death of a process all the same; no test can make a power cut.
+    A third of the time of whatever saves a session went into the disk. What is committed survives the death
+    of a process all the same; no test can make a power cut.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_SYNC_ALWAYS", "OFF")
         patch.setattr(database, "_SYNC_SELDOM", "OFF")
+        copy_empty_stores(patch)
         yield
 
 

@@ -5,6 +5,7 @@ It listens on a Unix socket in a private folder, and ends with the processes tha
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import json
 import os
@@ -22,8 +23,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.postgres.migrations import script
@@ -33,8 +37,6 @@ ADMIN = "postgres"
 _UNPRIVILEGED = "nobody"
 _TEMPLATE = "template_of_tests"
 _SHARED = "rolling-chat-postgres"
-
-_keepers: list[subprocess.Popen[str]] = []  # they outlive this process
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -170,8 +172,20 @@ def new_database(server: Server, *, empty: bool = False) -> str:
     """Make a database with the store's tables, or without any; return its name."""
     name = f"test_{secrets.token_hex(8)}"
     template = "template0" if empty else _TEMPLATE
-    server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    _administrator(server).execute(
+        sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+            sql.Identifier(name), sql.Identifier(template)
+        )
+    )
     return name
+
+
+@cache
+def _administrator(server: Server) -> psycopg.Connection[Any]:
+    """Return a connection that is kept: a start of psql takes longer than a new database."""
+    connection = psycopg.connect(server.url("postgres"), autocommit=True)
+    atexit.register(connection.close)
+    return connection
 
 
 def new_team(server: Server, *logins: str) -> str:
@@ -261,10 +275,10 @@ def _run_kept(server: Server, place: Path) -> None:
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    _keepers.append(keeper)
     assert keeper.stdin is not None
     json.dump(_as_user(), keeper.stdin)
     keeper.stdin.close()
+    keeper.returncode = 0  # it outlives this process, which nobody needs to be told
     os.open(server.folder / "alive", os.O_WRONLY)  # waits for the keeper, and is left open
     until = time.monotonic() + PATIENCE_SECONDS
     while not _is_ready(server):

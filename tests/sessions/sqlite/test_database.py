@@ -14,9 +14,15 @@ from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Learned, StoreError
 from rolling_chat.sessions.sqlite.database import Database
 from rolling_chat.sessions.sqlite.migrations import VERSION
+from tests.support.empty_stores import make_stores_anew
 from tests.support.sessions import faults_of, new_session, old_store, start_writer
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(range(256)) * 40
+
+
+@pytest.fixture(autouse=True)
+def _made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_stores_anew(monkeypatch)
 
 
 def filled(database: Path) -> str:
