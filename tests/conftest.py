@@ -59,9 +59,10 @@ def _rewrite(config: pytest.Config, number: int, count: int) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage from here on, but not among the tests themselves and what they import."""
+    """Look for garbage from here on, seldom, and not among the tests themselves and what they import."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
