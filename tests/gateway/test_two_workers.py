@@ -161,6 +161,7 @@ async def test_clients_of_two_workers_fare_as_the_program_does(
     for found in (own, seen):
         assert sum(map(len, found.values())) == CONVERSATIONS * TURNS
         assert all(len(prompts[-1]) < 2 * TURNS for prompts in found.values()), "all were trimmed"
+    print_by_tokenizer(server.requests, seen, own)
     gateway, program = (mean_uncached(found) for found in (seen, own))
     print(f"{CONVERSATIONS} conversations, {len(server.requests)} requests, none over; one worker died")
     print(f"uncached/new: {gateway:.3f} by two workers, {program:.3f} by the program")
@@ -229,6 +230,22 @@ def by_conversation(requests: list[Recorded]) -> dict[str, list[list[Body]]]:
             name, _, turn = messages[-1]["content"].split(":")[0].partition(" question ")
             seen[name][turn] = messages
     return {name: list(prompts.values()) for name, prompts in seen.items()}
+
+
+def print_by_tokenizer(
+    requests: list[Recorded], seen: dict[str, list[list[Body]]], own: dict[str, list[list[Body]]]
+) -> None:
+    """Print a line a tokenizer: how full its window became, and what was not cached of what was sent."""
+    for place, name in enumerate(TOKENIZERS):
+        sent = [one for one in requests if one.body["model"] == name]
+        names = [f"conversation {number}" for number in range(place, CONVERSATIONS, len(TOKENIZERS))]
+        if names:
+            fullest = max(one.tokens for one in sent) / WINDOWS[name]
+            shares = [mean_uncached({one: found[one] for one in names}) for found in (seen, own)]
+            print(
+                f"{name:16} {len(names):3} conversations, {len(sent):4} requests, at most {fullest:4.0%} of "
+                f"the window; uncached/new {shares[0]:.3f}, by the program {shares[1]:.3f}"
+            )
 
 
 def mean_uncached(seen: dict[str, list[list[Body]]]) -> float:
