@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.postgres import database as databases
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.patience import wait_for
@@ -64,6 +66,27 @@ def test_a_database_out_of_reach_is_one_line_and_comes_back(
     network.is_down = False
     again = store.append(session, Message("user", "again"))
     assert steady.branch(session) == [kept, again]
+
+
+def test_a_loss_is_told_while_others_wait_until_they_are_hurried(
+    store: SessionStore, network: UnsteadyNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "_BLINK", 0.0)
+    session = new_session(store).id
+    assert store.trouble == ""
+    network.is_down = True
+    network.cut()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(store.append, session, Message("user", "not stored"))
+        wait_for(lambda: store.trouble)
+        assert "out of reach and is tried again" in store.trouble
+        store.hurry()
+        with pytest.raises(StoreError, match="out of reach"):
+            waiting.result()
+    network.is_down = False
+    store.append(session, Message("user", "stored"))
+    assert store.trouble == ""
+    assert [message.text for message in store.branch(session)] == ["stored"]
 
 
 def test_a_write_waits_for_one_way_there_and_back(store: SessionStore, network: UnsteadyNetwork) -> None:
