@@ -193,7 +193,7 @@ class Turns:
 
     async def _after_full(self) -> Begin | None:
         """Ask what to do about a request that does not fit; return the turn that continues, if any."""
-        obstacle = await self._chat.session.find_obstacle()
+        obstacle = await self._chat.session.oversized.find_obstacle()
         if obstacle.message is not None:
             return await self._shorten(obstacle.message)
         if obstacle.line:
@@ -218,5 +218,5 @@ class Turns:
         if answer not in (_HEAD_AND_TAIL, _AS_FILE):
             session.history.undo()
             return None
-        shorter = await session.keep_as_file(large, head_and_tail=answer == _HEAD_AND_TAIL)
+        shorter = await session.oversized.keep_as_file(large, head_and_tail=answer == _HEAD_AND_TAIL)
         return lambda: self._chat.send(shorter)

@@ -219,14 +219,14 @@ class Chat:
         return NextSession(self._runtime, self.listener, self.session)
 
     def _enter(self, session: Session) -> None:
-        """Go on in another session, and close this one."""
+        """Continue in another session, and close the current one."""
         before, self.session = self.session, session
         if before is not session:
             before.close()
             log.info("left session %s for %s", before.info.id, session.info.id)
 
     async def apart(self, work: Callable[[], Result]) -> Result:
-        """Do work that calls the store for this session, off the event loop where that is remote."""
+        """Do work that calls the store for the current session, off the event loop if that is remote."""
         return await self.session.conversation.queue.run(work)
 
     def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
@@ -317,7 +317,7 @@ class Chat:
             await session.conversation.queue.run(session.fallbacks.begin_turn)
         self._require_open(session)
         if goes_on:
-            text = _said_to_go_on(session)
+            text = _continuation(session)
         moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
         session.read_anew()
         news = self._unread_news()
@@ -415,8 +415,8 @@ class Chat:
             session.summaries.begin_due()
 
 
-def _said_to_go_on(session: Session) -> str | None:
-    """Return what is said to have a turn continued, None for nothing: the model answers what is there."""
+def _continuation(session: Session) -> str | None:
+    """Return the message that makes the model continue; None if it only has to answer the last message."""
     recent = session.conversation.recent
     last = recent[-1] if recent else None
     if last is None or (last.role == "assistant" and last.ending is Ending.COMPLETE):

@@ -48,7 +48,7 @@ class FileMove:
 
 @dataclass(slots=True)
 class _Path:
-    """The changes to undo and redo of one path: what follows for it, or the `reason` to leave it as it is."""
+    """The changes of one path to undo and redo, and the resulting change, or the `reason` for none."""
 
     path: Path
     undone: list[KeptChange] = field(default_factory=list)

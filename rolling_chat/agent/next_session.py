@@ -1,4 +1,4 @@
-"""The session that a chat goes on in when it leaves the one that is open."""
+"""Open the session to which a chat switches from the current one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rolling_chat.sessions.records import SessionInfo
 
 
 class NextSession:
-    """Opens another session than `before`, which stays open; every method raises ChatError.
+    """Opens another session; the current one, `before`, stays open. All methods raise ChatError.
 
-    They call the store again and again: where that is remote they run in a thread.
+    They call the store several times: if it is remote, call them from a thread.
     """
 
     def __init__(self, runtime: Runtime, listener: Listener, before: Session) -> None:
@@ -34,22 +34,22 @@ class NextSession:
             return self._opened(info, *before.chosen, before.chosen_line)
 
     def saved(self, id_start: str) -> Session:
-        """Open the session whose id begins so; return the one before if that is it."""
+        """Open the session whose id begins with `id_start`; return the current one if it is that."""
         before = self._before
         with in_words():
             info = self._runtime.store.session(id_start)
             if info.id == before.info.id:
                 return before
             (model, address), line = before.chosen, before.chosen_line
-            if info.model:  # one that was imported names none: who answers here answers there
+            if info.model:  # an imported session has none, and keeps the current model
                 choice = pick_model(self._runtime, "", info)
                 model, address, line = choice.model, choice.address, choice.line
             return self._opened(info, model, address, line)
 
     def copy(self) -> Session:
-        """Open a copy."""
+        """Open a copy of the current session."""
         before = self._before
-        before.refresh()  # a copy of what another process has goes where that goes
+        before.refresh()  # the copy of a followed session keeps the model and address used there
         with in_words():
             info = self._runtime.store.fork(before.info.id)
             return self._opened(info, *before.chosen, before.chosen_line)

@@ -46,11 +46,11 @@ class SavedSessions:
         return self._known
 
     def offered(self) -> list[SessionInfo]:
-        """Return all sessions while one is typed: as they were read last, where the store is remote."""
+        """Return all sessions, for completion; if the store is remote, those that were read last."""
         return self._known if self._runtime.store.is_remote else self.all()
 
     async def read(self) -> None:
-        """Read what is offered, where the store is remote."""
+        """Read the sessions for completion, if the store is remote."""
         if self._runtime.store.is_remote:
             await in_background(self.all)
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
@@ -30,6 +29,7 @@ from rolling_chat.agent.models import (
     pick_model,
     window_line,
 )
+from rolling_chat.agent.oversized_messages import OversizedMessages
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.plan_mode import PlanMode
 from rolling_chat.agent.request.instructions import Instructions
@@ -45,14 +45,6 @@ from rolling_chat.agent.todo_tracking import TodoTracker
 from rolling_chat.agent.turn.fallbacks import Fallbacks, ModelAt
 from rolling_chat.agent.turn.hooked_calls import HookedCalls
 from rolling_chat.agent.turn.loop import AgentLoop
-from rolling_chat.agent.turn.oversized import (
-    LargeMessage,
-    Obstacle,
-    as_head_and_tail,
-    as_opening,
-    find_obstacle,
-    note_on_file,
-)
 from rolling_chat.agent.turn.room_notice import RoomNotice
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.sandboxing import Sandboxing
@@ -60,9 +52,7 @@ from rolling_chat.agent.turn.tasks import TaskRunner, TaskScope
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.events import Emit, Listener, Noticed
-from rolling_chat.mentions import remarked
 from rolling_chat.messages import Message, Usage
-from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo
@@ -127,6 +117,9 @@ class Session:
         self._todo = TodoTracker(self.conversation)
         self.plan_mode = PlanMode(self.permissions, self.conversation)
         self.overrides = Overrides(runtime, self.state)
+        self.oversized = OversizedMessages(
+            runtime, self.state, self.gate, self.summaries, self.history, self.preview, self.overrides
+        )
         self.fallbacks = Fallbacks(runtime, self.state)
         self.extensions = SessionExtensions(runtime, self.state, self.permissions)
         self.notices: list[str] = [
@@ -452,42 +445,6 @@ class Session:
         """Return messages of the session as one Markdown document; call it from a thread if they are many."""
         secrets = secrets_in(self._runtime.environ)
         return session_as_markdown(self.info, messages, secrets=secrets)
-
-    async def find_obstacle(self) -> Obstacle:
-        """Find out why the request of the last turn did not fit. Raises ChatError."""
-        report = self.preview.report()
-        rolled = report if self.rolling else await self.overrides.preview()
-        return find_obstacle(report, rolled, can_read=self.setup.reads_files)
-
-    async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
-        """Undo a message that is too large; its text stays in the session and is saved as a private file.
-
-        Return the text to send instead: its head and tail or its first line, and the name of the file. Raises
-        ChatError and keeps the message if it is not the newest or the file cannot be written.
-        """
-        self.gate.require_idle()
-        self.summaries.cancel()
-        recent = self.conversation.recent
-        message = recent[-1] if recent else None
-        if message is None or message.id != large.id:
-            raise ChatError("Not sent: the conversation has moved on.")
-        with in_words():
-            text = await in_background(partial(self._text_for, large, message, head_and_tail=head_and_tail))
-        if self.state.is_closed or self.conversation.recent[-1] is not message:
-            raise ChatError("Not sent: the conversation has moved on.")
-        self.history.undo()
-        return text
-
-    def _text_for(self, large: LargeMessage, message: Message, *, head_and_tail: bool) -> str:
-        whole = message.text
-        text = break_long_lines(whole)
-        path = self._runtime.attachments.keep(self.info.on_disk, text)
-        note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
-        if not head_and_tail:
-            # only the text is too large, so its pictures are attached again
-            pictures = [one.mention for one in message.attachments if one.picture]
-            return as_opening(remarked(message.words, pictures), note)
-        return as_head_and_tail(whole, note, large, self.state.sizes.estimator.count_text)
 
     def close(self) -> None:
         """Stop the session's background work and release the session; one without messages is deleted."""

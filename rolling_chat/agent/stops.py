@@ -1,4 +1,4 @@
-"""Work that a stop does not cut in half."""
+"""Complete work even if the task that waits for it is cancelled."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def _nothing() -> None:
 
 
 async def finished(work: asyncio.Future[Any], on_stop: Callable[[], None] = _nothing) -> bool:
-    """Wait until `work` is done, however often the waiting task is cancelled; return whether it was.
+    """Wait until `work` is done, even if the waiting task is cancelled; return whether it was.
 
-    `on_stop` is called at each of these.
+    `on_stop` is called for each cancellation.
     """
     was_stopped = False
     while not work.done():
@@ -27,8 +27,8 @@ async def finished(work: asyncio.Future[Any], on_stop: Callable[[], None] = _not
 
 
 def stop_at_next_await() -> None:
-    """Cancel this task where it awaits next, for a cancellation that `finished` has held back."""
+    """Cancel this task at its next await, for a cancellation that `finished` has postponed."""
     task = asyncio.current_task()
     if task is not None:
-        task.uncancel()  # it was counted when it came
+        task.uncancel()  # the postponed cancellation has been counted already
         task.cancel()

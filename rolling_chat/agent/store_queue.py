@@ -1,4 +1,4 @@
-"""What a session has to do with its store: in order, and never holding up the event loop for a network."""
+"""Call the store of a session in order, without blocking the event loop for a network."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 class StoreQueue:
-    """Does the work of one session that calls the store, one after the other.
+    """Runs the store calls of one session, one at a time.
 
-    A store on this machine answers sooner than a thread begins: it is called at once. A remote one is called
-    from a thread. What has begun is done to its end in both, so that session and store never differ: whoever
-    is cancelled meanwhile is so at the next await, as if nothing had been waited for.
+    A local store answers before a thread could start, so it is called directly; a remote one is called in a
+    thread. A call that has begun is always completed, so that session and store never differ. A cancellation
+    meanwhile takes effect at the next await.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -26,7 +26,7 @@ class StoreQueue:
         self._calling = asyncio.Lock()
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
-        """Do `work` and return its result; what `is_long` is done in a thread in any case."""
+        """Do `work` and return its result; if it `is_long`, use a thread in any case."""
         if not self._store.is_remote and not is_long:
             return work()
         calling = asyncio.create_task(self._in_turn(work))
@@ -35,7 +35,7 @@ class StoreQueue:
         return calling.result()
 
     async def settle(self, work: Callable[[], Result]) -> Result:
-        """Do `work` for a task that was cancelled, and may be so again: nothing of that is heeded."""
+        """Do `work` for a task that was cancelled, ignoring further cancellations."""
         if not self._store.is_remote:
             return work()
         calling = asyncio.create_task(self._in_turn(work))
@@ -46,11 +46,11 @@ class StoreQueue:
         async with self._calling:
             try:
                 calling = start_in_background(work)
-            except RuntimeError:  # no thread can be had
+            except RuntimeError:  # no thread could be started
                 return work()
             return await calling
 
 
 async def off_loop(store: SessionStore, work: Callable[[], Result]) -> Result:
-    """Do `work` that calls a store, in no order: in a thread where it is remote."""
+    """Do `work` that calls a store, in a thread if that is remote, without waiting for other calls."""
     return await in_background(work) if store.is_remote else work()

@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The next request as lines and tables, of which the last has a row per message; `indexes` are theirs."""
+    """The next request as lines and tables; the last table has a row per message, at these `indexes`."""
 
     lead: tuple[str, ...]
     tables: tuple[Table, ...]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_MAX_SHOWN = 200_000  # characters of a file, where there is no editor
+_MAX_SHOWN = 200_000  # characters of a file to show if there is no editor
 _MAX_NAME = 60
 
 

@@ -120,7 +120,7 @@ class Turns:
 
     async def _after_full(self) -> Begin | None:
         """Ask what to do about a request that does not fit; return the turn that continues, if any."""
-        obstacle = await self._chat.session.find_obstacle()
+        obstacle = await self._chat.session.oversized.find_obstacle()
         if obstacle.message is not None:
             return await self._shorten(obstacle.message)
         if obstacle.line:
@@ -141,7 +141,7 @@ class Turns:
             text = as_typed(session.history.undo())
             self._console.write(f"Your message was taken back. It began with: {text[:200]}")
         elif way in (HEAD_AND_TAIL, AS_FILE):
-            text = await session.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
+            text = await session.oversized.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
             return lambda: self._chat.send(text)
         return None
 

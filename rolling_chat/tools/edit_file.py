@@ -95,7 +95,7 @@ class _Edit:
     old: str
     new: str
     all: bool
-    label: str = ""  # which of several it is, before what is wrong with it
+    label: str = ""  # name the edit before the fault
 
     @classmethod
     def of(cls, arguments: JsonObject, label: str = "") -> _Edit:

@@ -16,7 +16,7 @@ from rolling_chat.search_terms import words_of
 from rolling_chat.tools.branch_index import BranchIndex, best_covered, bitmap_of, indexes_of
 
 _LOOK_BACK = 100  # messages from a reply to its request
-_TITLE = 300  # characters of what a message answers that are read with it
+_TITLE = 300  # characters of the call or request that a message answers
 _IN_CALL, _IN_REQUEST = 0.6, 0.4  # in the call that a result answers, in the request that a reply answers
 _MAX_RESULTS = 16  # of one reply that are found by its calls
 _RARE = 20  # messages that have a rare word, or a twentieth of them if that is more

@@ -23,7 +23,7 @@ from rolling_chat.tools.search_process import Rules, Tree, read_rules
 
 _PROCESS = str(Path(__file__).with_name("outline_process.py"))
 _TIMEOUT = 20.0  # seconds
-_MAX_BYTES = 1_000_000  # of a file; a longer one is generated, or data
+_MAX_BYTES = 1_000_000  # of a file; longer ones are generated or data
 _MAX_FILES = 200  # of a folder
 _MAX_TOTAL = 4_000_000  # bytes of all files of a folder
 _MAX_LINES = 1_500  # of a result

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 Entry: TypeAlias = tuple[int, int, str]  # line from 1, depth from 0, signature
 
-_LONGEST_LINE = 300  # characters of a line that are looked at
+_LONGEST_LINE = 300  # characters of a line to examine
 _MAX_SIGNATURE = 160
 _MAX_ENTRIES = 2_000  # of one file
 
@@ -65,7 +65,7 @@ _PATTERNS = {
     "sql": r"(?i:create\s+(?:or\s+replace\s+)?\w+(?:\s+\w+)?)",
     "md": r"#{1,6}\s", "toml": r"\[", "ini": r"\[", "cfg": r"\[",
 }  # fmt: skip
-_END = re.compile(r"\s*(?:[{:]|=>?)$")  # what a body begins with
+_END = re.compile(r"\s*(?:[{:]|=>?)$")  # the beginning of a body
 
 # the modules of grammars, and the function of each that returns its language
 _GRAMMARS = {
@@ -121,7 +121,7 @@ def _by_pattern(suffix: str, text: str) -> Iterator[Entry]:
     indents: list[int] = []
     is_fenced = False
     for number, line in enumerate(text.split("\n"), start=1):
-        line = line[:_LONGEST_LINE].expandtabs(4)  # noqa: PLW2901  # only a part of it is looked at
+        line = line[:_LONGEST_LINE].expandtabs(4)  # noqa: PLW2901  # only a part of it is examined
         bare = line.lstrip()
         if suffix == "md":
             is_fenced ^= bare.startswith("```")

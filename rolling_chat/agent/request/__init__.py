@@ -1,1 +1,1 @@
-"""The next request: what goes in, what the model can take, and how large it is."""
+"""The next request: its inputs, the model's limits, and its size."""

@@ -24,7 +24,7 @@ def as_summary(stored: StoredSummary | None) -> Summary | None:
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    """The model that a stand-in replaced, with the planning state to restore."""
+    """The model that a fallback has replaced, with the planning state to restore."""
 
     model: str
     address: str | None

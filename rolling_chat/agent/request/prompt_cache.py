@@ -166,7 +166,7 @@ class PromptCache:
         return self._answered[target]
 
     def read(self) -> None:
-        """Read what the model answered last, unless that is known."""
+        """Read the prompt that the model answered last from the store, unless it is known."""
         self._answered_by((self._setup.model, self._setup.address))
 
     def _stored_prefix(self, now: AnsweredPrompt) -> PromptPrefix | None:

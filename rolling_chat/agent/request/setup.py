@@ -55,7 +55,7 @@ class RequestSetup:
         self.instructions = Instructions()
         self.skills = Skills()
         self.model, self.address = model, address
-        self._has_learned = self._has_measured = False  # what is not stored yet
+        self._has_learned = self._has_measured = False  # learned, but not stored yet
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
@@ -122,7 +122,7 @@ class RequestSetup:
         self.revision += 1
 
     def keep_knowledge(self) -> None:
-        """Store what was learned about this model since the last time, for later processes too."""
+        """Store what was learned about this model since the last call, for later processes too."""
         models, whom = self._runtime.store.models, (self.model, self.address or "")
         if self._has_learned:
             models.keep_learned(*whom, self.learned)

@@ -375,7 +375,7 @@ class AgentLoop:
         return message
 
     def _end(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
-        """Leave nothing open, and store what was counted and learned in the turn."""
+        """Close everything that is open, and store the counts and what the turn revealed about the model."""
         self._settle(outcome, settled)
         with contextlib.suppress(StoreError):  # the next turn stores it
             self.conversation.save_counts()

@@ -220,7 +220,7 @@ class TurnController:
     async def _after_full(self) -> Work | None:
         """Ask what to do about a request that does not fit; return the work that continues, if any."""
         try:
-            obstacle = await self._chat.session.find_obstacle()
+            obstacle = await self._chat.session.oversized.find_obstacle()
             if self._state.busy:  # the user went on meanwhile
                 return None
             return await self._overcome(obstacle)
@@ -250,7 +250,7 @@ class TurnController:
             stage.load()
             stage.drafts.give_back(text)
         elif way in (HEAD_AND_TAIL, AS_FILE):
-            text = await chat.session.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
+            text = await chat.session.oversized.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
             stage.load()
             return self.say(text)
         return None

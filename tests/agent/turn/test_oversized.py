@@ -28,7 +28,7 @@ def _outcome(events: list[Event]) -> Outcome:
 
 async def _too_large(chat: Chat, text: str = LOG) -> LargeMessage:
     assert _outcome(await collect(chat.send(text))) is Outcome.FULL
-    large = (await chat.session.find_obstacle()).message
+    large = (await chat.session.oversized.find_obstacle()).message
     assert large is not None
     return large
 
@@ -53,7 +53,7 @@ async def test_what_is_sent_in_its_place_fits_and_names_a_private_file_with_all_
 ) -> None:
     chat, _, provider = opened(says("I see."), window=WINDOW)
     large = await _too_large(chat)
-    text = await chat.session.keep_as_file(large, head_and_tail=head_and_tail)
+    text = await chat.session.oversized.keep_as_file(large, head_and_tail=head_and_tail)
     assert not chat.session.messages
     assert _outcome(await collect(chat.send(text))) is Outcome.DONE
     assert provider.requests[-1].messages[-1].text == text
@@ -66,7 +66,7 @@ async def test_what_is_sent_in_its_place_fits_and_names_a_private_file_with_all_
 
 async def test_the_model_reads_that_file_in_pieces_and_no_other_of_the_kind(opened: Opened) -> None:
     chat, runtime, provider = opened(says("never"), window=WINDOW)
-    path = _file_in(await chat.session.keep_as_file(await _too_large(chat), head_and_tail=False))
+    path = _file_in(await chat.session.oversized.keep_as_file(await _too_large(chat), head_and_tail=False))
     other = path.with_name("message-2.txt")
     other.write_text("of another conversation")
     (path.parent / "link.txt").symlink_to(other)
@@ -89,7 +89,7 @@ async def test_the_model_reads_that_file_in_pieces_and_no_other_of_the_kind(open
 async def test_the_message_itself_stays_in_the_session(opened: Opened) -> None:
     chat, *_ = opened(says("I see."), window=WINDOW)
     large = await _too_large(chat)
-    await collect(chat.send(await chat.session.keep_as_file(large, head_and_tail=True)))
+    await collect(chat.send(await chat.session.oversized.keep_as_file(large, head_and_tail=True)))
     (left,) = chat.session.history.branches()
     assert chat.session.history.go_to(left.head)
     assert [message.text for message in chat.session.messages] == [LOG]
@@ -97,7 +97,9 @@ async def test_the_message_itself_stays_in_the_session(opened: Opened) -> None:
 
 async def test_a_line_too_long_to_be_read_is_broken_in_the_file(opened: Opened) -> None:
     chat, *_ = opened(says("never"), window=WINDOW)
-    text = await chat.session.keep_as_file(await _too_large(chat, "x7 " * 20_000), head_and_tail=False)
+    text = await chat.session.oversized.keep_as_file(
+        await _too_large(chat, "x7 " * 20_000), head_and_tail=False
+    )
     lines = _file_in(text).read_text().split("\n")
     assert "".join(lines) == "x7 " * 20_000
     assert max(map(len, lines)) == 2_000
@@ -115,7 +117,7 @@ async def test_nothing_is_taken_back_when_the_file_cannot_be_written(opened: Ope
     large = await _too_large(chat)
     runtime.paths.attachments_dir.write_text("in the way")
     with pytest.raises(ChatError):
-        await chat.session.keep_as_file(large, head_and_tail=True)
+        await chat.session.oversized.keep_as_file(large, head_and_tail=True)
     assert [message.text for message in chat.session.messages] == [LOG]
 
 
@@ -123,7 +125,7 @@ async def test_a_session_that_is_not_saved_leaves_no_file_where_sessions_are(tmp
     runtime = make_runtime(tmp_path, ScriptedProvider(says("I see.")), window=WINDOW)
     runtime.save = False
     chat = Chat.open(runtime)
-    file = _file_in(await chat.session.keep_as_file(await _too_large(chat), head_and_tail=True))
+    file = _file_in(await chat.session.oversized.keep_as_file(await _too_large(chat), head_and_tail=True))
     assert file.read_text() == LOG
     assert not runtime.paths.attachments_dir.exists()
     chat.close()
@@ -133,7 +135,7 @@ async def test_a_session_that_is_not_saved_leaves_no_file_where_sessions_are(tmp
 
 async def test_the_file_goes_with_its_session_but_not_while_a_fork_names_it(opened: Opened) -> None:
     chat, runtime, _ = opened(says("I see."), window=WINDOW)
-    text = await chat.session.keep_as_file(await _too_large(chat), head_and_tail=False)
+    text = await chat.session.oversized.keep_as_file(await _too_large(chat), head_and_tail=False)
     await collect(chat.send(text))
     first = chat.session.info.id
     chat.fork()
@@ -149,7 +151,7 @@ async def test_the_file_of_a_session_is_deleted_with_it(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime, _ = opened(says("I see."), window=WINDOW)
-    text = await chat.session.keep_as_file(await _too_large(chat), head_and_tail=False)
+    text = await chat.session.oversized.keep_as_file(await _too_large(chat), head_and_tail=False)
     await collect(chat.send(text))
     chat.close()
     monkeypatch.setenv("ROLLING_CHAT_HOME", str(runtime.paths.data_dir))
