@@ -284,7 +284,7 @@ class Session:
         """Raise ChatError if a turn runs or it is a task's session."""
         self.gate.require_idle()
         if self.info.task_of:
-            raise ChatError("This is what was said in a task, to be read. /fork makes a copy to go on in.")
+            raise ChatError("This session of a task is read-only. /fork makes a copy that you can continue.")
 
     def require_sendable(self) -> None:
         """Raise ChatError while a turn runs or another process has the session open, and for a task's."""

@@ -143,7 +143,7 @@ class SessionServers:
             was_known = self._runtime.mcp_surroundings.logins.forget(server.config.url)
         await server.stop()
         self._refresh_soon()
-        return f"Logged out of {name}." if was_known else f"Nobody is logged in to {name}."
+        return f"Logged out of {name}." if was_known else f"You were not logged in to {name}."
 
     async def login(self, name: str, show: ShowAddress) -> str:
         """Have the user log in to a server; return a line that reports it. Raises ChatError."""

@@ -98,7 +98,7 @@ class SessionState:
         if self._owner is not None:
             self.refresh()
         if self._owner is not None:
-            raise ChatError(f"This session is {self.holder}. /fork makes a copy of your own to go on in.")
+            raise ChatError(f"This session is {self.holder}. /fork makes a copy that you can continue.")
         with in_words():
             self.repair()
 
@@ -234,7 +234,7 @@ class SessionState:
         if self.info.folder != folder:
             yield f"This session was begun in {self.info.folder}; tools work in {folder}."
         if offers_tools and not self.setup.tools:
-            yield f"{self.setup.model} takes no tools: it can neither read files nor run commands."
+            yield f"{self.setup.model} does not support tools: it can neither read files nor run commands."
         yield from filter(None, (self._runtime.trust.problem, self._runtime.trust.line))
         yield from model_warnings(self._runtime, self.setup.model, self.setup.address)
 

@@ -37,12 +37,12 @@ async def _run(context: CommandContext, argument: str) -> None:
 async def _agreed(context: CommandContext, proposal: Proposal) -> bool:
     """Ask whether to use the summary, and do so; return False if the user wants to add a line first."""
     other = "what it leaves out" if proposal.left_out else ""
-    title, text = "A summary to take or leave", proposal.summary.text
-    is_taken = await context.confirm(title, _question(proposal), text, "take it", other)
+    title, text = "Use this summary?", proposal.summary.text
+    is_taken = await context.confirm(title, _question(proposal), text, "use it", other)
     if is_taken is None:
         return False
     if not is_taken:
-        context.say("The summary was left; nothing was changed.")
+        context.say("The summary was not used; nothing was changed.")
         return True
     context.chat.session.summaries.take(proposal)
     context.refresh_report()
@@ -54,11 +54,9 @@ def _undo(context: CommandContext) -> None:
     before = context.chat.session.summaries.undo()
     context.refresh_report()
     if before is None:
-        context.say("Went back: no summary stands for older messages now.")
+        context.say("Undone: there is no summary of older messages now.")
     else:
-        context.say(
-            f"Went back to the summary before; it stands for {figures.plural(before.covers, 'message')}."
-        )
+        context.say(f"Restored the previous summary; it covers {figures.plural(before.covers, 'message')}.")
 
 
 def _question(proposal: Proposal) -> str:
@@ -73,7 +71,7 @@ def _question(proposal: Proposal) -> str:
 
 
 def _covers(proposal: Proposal) -> str:
-    return f"The summary stands for {covers(proposal.summary)} of this session"
+    return f"The summary covers {covers(proposal.summary)} of this session"
 
 
 def _saves(proposal: Proposal) -> str:

@@ -34,7 +34,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
         )
         return
     context.show_message(line.message_id, line.names[0])
-    context.say(f"r{line.index} is in no summary; /pin r{line.index} keeps it in the prompt.")
+    context.say(f"r{line.index} is not in the summary; /pin r{line.index} keeps it in the prompt.")
 
 
 async def pick_line(context: CommandContext, title: str, lines: Sequence[LeftOutLine]) -> LeftOutLine | None:

@@ -24,7 +24,7 @@ _DONE = {
     PinChange.INCLUDE: "Included again",
 }
 _TITLE = {
-    PinChange.UNPIN: "Let leave the prompt again",
+    PinChange.UNPIN: "Unpin",
     PinChange.INCLUDE: "Send again",
 }
 _EFFECTS = {

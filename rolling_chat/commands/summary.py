@@ -30,9 +30,9 @@ def describe(chat: Chat, summary: StoredSummary) -> str:
     elif chat.session.rolling:
         state = "ready; it comes in when something has to leave"
     else:
-        state = "laid aside while rolling context is off"
+        state = "not used while rolling context is off"
     which = covers(summary)
-    return f"stands for {which} · ~{summary.tokens_after:,} tokens · {made}, {at:%d %B %H:%M} · {state}"
+    return f"covers {which} · ~{summary.tokens_after:,} tokens · {made}, {at:%d %B %H:%M} · {state}"
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
@@ -52,4 +52,4 @@ async def _run(context: CommandContext, _argument: str) -> None:
     context.say(f"The summary is as you wrote it, from the next request on; /compact undo goes back.{cut}")
 
 
-SUMMARY = Command("summary", "", "Read and edit the summary that stands for older messages", _run)
+SUMMARY = Command("summary", "", "Read and edit the summary of older messages", _run)

@@ -206,7 +206,7 @@ async def test_a_model_without_tools_is_offered_none_and_the_person_told(opened:
     table = {"old": {"mode": "chat", "litellm_provider": "openai", "max_input_tokens": 9_000}}
     runtime.catalog = type(runtime.catalog)(table)
     chat = Chat.open(runtime, model="old")
-    assert any("takes no tools" in notice for notice in chat.session.notices)
+    assert any("does not support tools" in notice for notice in chat.session.notices)
     await collect(chat.send("hi"))
     assert provider.requests[0].tools == ()
 

@@ -68,7 +68,7 @@ async def test_who_chooses_no_line_is_asked_again(context: PlainContext) -> None
     context.picks = ["other", None, None]
     await run(context, "/compact")
     assert [text for _, text in context.shown] == [SUMMARY] * 2
-    assert context.said == ["The summary was left; nothing was changed."]
+    assert context.said == ["The summary was not used; nothing was changed."]
 
 
 async def test_what_was_lost_is_listed_and_put_back_and_undone(context: PlainContext) -> None:
@@ -109,4 +109,4 @@ async def test_of_what_is_in_no_summary_the_message_is_shown(tmp_path: Path) -> 
     await run(context, "/lost")
     assert context.offered[0].note == "r4 assistant"
     assert context.landed == [(context.chat.session.messages[3].id, "E4417")]
-    assert context.said[-1] == "r4 is in no summary; /pin r4 keeps it in the prompt."
+    assert context.said[-1] == "r4 is not in the summary; /pin r4 keeps it in the prompt."

@@ -12,7 +12,7 @@ from tests.support.commands import PlainContext
 from tests.support.tui import MODEL, make_chat, says
 
 SUMMARY = "They talked of the lexer."
-TOLD = "The summary stands for the first 4 messages of this session"
+TOLD = "The summary covers the first 4 messages of this session"
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ async def test_compact_shows_what_would_be_and_leaves_it_at_that(context: PlainC
     ((question, text),) = context.shown
     assert question.startswith(f"{TOLD}; the next request goes from ~")
     assert text == SUMMARY
-    assert context.said == ["The summary was left; nothing was changed."]
+    assert context.said == ["The summary was not used; nothing was changed."]
     assert context.chat.session.summaries.current is None
     asked = context.chat._runtime.provider.requests[-1].messages[0].text
     assert "kept in mind above all: the lexer" in asked
@@ -55,7 +55,7 @@ async def test_compact_takes_it_and_undo_goes_back(context: PlainContext) -> Non
     assert context.said == [f"{TOLD}, from the next request on; /compact undo goes back."]
     assert context.chat.session.preview.report().token_count < whole
     await run(context, "/compact undo")
-    assert context.said[-1] == "Went back: no summary stands for older messages now."
+    assert context.said[-1] == "Undone: there is no summary of older messages now."
     assert context.chat.session.preview.report().token_count == whole
     await run(context, "/compact undo")
     assert context.warned == ["There is no summary to undo."]
@@ -68,7 +68,7 @@ async def test_summary_says_what_there_is_and_keeps_an_edit(context: PlainContex
     await run(context, "/compact")
     await run(context, "/summary")
     lead, text = context.shown[-1]
-    assert lead.startswith(f"stands for the first 4 messages · ~6 tokens · made by {MODEL}, ")
+    assert lead.startswith(f"covers the first 4 messages · ~6 tokens · made by {MODEL}, ")
     assert lead.endswith(" · in the prompt")
     assert text == SUMMARY
     assert context.said[-1].startswith("The summary is as you wrote it")

@@ -37,7 +37,7 @@ class LeftOut:
         """Add a line to the summary from the next request on. Raises ChatError if it does not fit."""
         current = self.summaries.current
         if current is None or not is_there(self.state.conversation, line):
-            raise ChatError("The conversation has gone another way meanwhile: ask for what was lost again.")
+            raise ChatError("The conversation has changed meanwhile: ask for what was lost again.")
         self.summaries.edit(self._with_line(current.text, line))
 
     def put_in(self, proposal: Proposal, line: LeftOutLine) -> Proposal:

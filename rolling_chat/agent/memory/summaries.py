@@ -220,7 +220,7 @@ class Summaries:
         if current is None:
             raise ChatError("There is no summary to edit.")
         if not text:
-            raise ChatError("An empty summary stands for nothing; /compact undo takes it back.")
+            raise ChatError("A summary cannot be empty; /compact undo goes back.")
         if text == current.text:
             return
         edited = replace(
@@ -262,7 +262,7 @@ class Summaries:
                 await self._gate.idle.wait()
                 publish = partial(self._publish, made.summary, expected)
                 if await self._state.conversation.queue.run(publish) is None:
-                    raise SummaryError("the conversation has gone another way meanwhile")
+                    raise SummaryError("the conversation has changed meanwhile")
                 self._failures, self._wait_until = 0, 0.0
                 if made.refused:
                     self._notice = f"{refused_line(made.refused)}."
@@ -326,7 +326,7 @@ class Summaries:
         with in_words():
             published = self._publish(summary, expected)
         if published is None:
-            raise ChatError("The conversation has gone another way meanwhile: ask for the summary again.")
+            raise ChatError("The conversation has changed meanwhile: ask for the summary again.")
         return published
 
     def _publish(self, summary: StoredSummary, expected: int) -> StoredSummary | None:

@@ -197,10 +197,10 @@ class AgentLoop:
             return False
         why = one_line(ruling.reason, 300)
         if self._was_continued:
-            await self.emit(Noticed(f"A Stop hook refused again, and the turn ends all the same: {why}"))
+            await self.emit(Noticed(f"A Stop hook refused again, but the turn ends anyway: {why}"))
             return False
         self._was_continued = True
-        await self.emit(Noticed(f"A Stop hook sends the model on: {why}"))
+        await self.emit(Noticed(f"A Stop hook makes the model continue: {why}"))
         add = partial(self.conversation.add_user, f"[from a Stop hook] {ruling.reason}", in_turn=True)
         await self.emit(Steered(await self.conversation.queue.run(add)))
         return True

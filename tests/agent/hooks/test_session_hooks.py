@@ -353,8 +353,8 @@ async def test_a_stop_hook_sends_the_model_on_once(opened: Opened) -> None:
     assert len(provider.requests) == 2
     assert events[-1].outcome is Outcome.DONE
     assert lines(events) == [
-        "A Stop hook sends the model on: Run the tests, too.",
-        "A Stop hook refused again, and the turn ends all the same: Run the tests, too.",
+        "A Stop hook makes the model continue: Run the tests, too.",
+        "A Stop hook refused again, but the turn ends anyway: Run the tests, too.",
     ]
 
 

@@ -545,7 +545,7 @@ async def test_an_edit_is_in_force_with_the_next_request(summarizing: Opened) ->
     chat.session.summaries.edit("They talked of nothing but \ud800 the lexer.")
     await collect(chat.send("And?"))
     assert "nothing but" in sent_system(provider)
-    with pytest.raises(ChatError, match="stands for nothing"):
+    with pytest.raises(ChatError, match="cannot be empty"):
         chat.session.summaries.edit(" ")
 
 
@@ -555,7 +555,7 @@ async def test_an_overtaken_proposal_is_not_taken(summarizing: Opened) -> None:
     proposal = await chat.session.summaries.propose()
     chat.session.history.undo()
     chat.session.history.undo()
-    with pytest.raises(ChatError, match="another way"):
+    with pytest.raises(ChatError, match="has changed"):
         chat.session.summaries.take(proposal)
 
 
@@ -732,7 +732,7 @@ async def test_a_line_of_what_was_lost_is_not_put_into_another_branch(summarizin
     line = (await chat.session.left_out.lost(chat.session.preview.report()))[-1]
     chat.session.history.rewind(chat.session.messages[line.index - 2].id)
     await talk(chat, 1)
-    with pytest.raises(ChatError, match="another way"):
+    with pytest.raises(ChatError, match="has changed"):
         chat.session.left_out.put_back(line)
 
 

@@ -69,7 +69,7 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await type_line(pilot, "/compact")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.pause()
-        await reads(pilot, SUMMARY, "enter take it · esc cancel")
+        await reads(pilot, SUMMARY, "enter use it · esc cancel")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert chat.session.summaries.is_active
@@ -92,7 +92,7 @@ async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_let
         assert isinstance(asked, ConfirmScreen)
         assert draft(pilot) == "andthen"
         asked._listen()
-        await reads(pilot, "enter take it · esc cancel")
+        await reads(pilot, "enter use it · esc cancel")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert draft(pilot) == "andthen"
@@ -146,7 +146,7 @@ async def test_what_it_leaves_out_is_listed_and_a_line_put_in_and_f7_lists_what_
         await pilot.press("tab")
         await reads(pilot, "choose a line to put in", "r4 assistant")
         await pilot.press("enter")
-        await reads(pilot, "(r4)", "It does not mention src/a_1.py.", "enter take it")
+        await reads(pilot, "(r4)", "It does not mention src/a_1.py.", "enter use it")
         await pilot.press("enter")
         await tells(pilot, "from the next request on")
         await pilot.press("ctrl+home")
@@ -163,7 +163,7 @@ async def test_in_a_low_window_the_summary_is_scrolled_to(tmp_path: Path) -> Non
     chat = await _chat(tmp_path, answers=[f"See src/part_{part}_of_it.py. " + "So. " * 200 for part in "abc"])
     async with make_app(chat, tmp_path).run_test(size=(44, 12)) as pilot:
         await type_line(pilot, "/compact")
-        await reads(pilot, "The summary stands for", "esc cancel")
+        await reads(pilot, "The summary covers", "esc cancel")
         await pilot.press(*["down"] * 20)
         await reads(pilot, "[b]the lexer[/b]")
 
