@@ -30,6 +30,7 @@ from tests.benchmarks import (
     recall,
     remembered,
     replay_jobs,
+    scaling,
     transcripts,
     tree,
 )
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "build-time": build_time.run,
     "postgres": postgres.run,
     "gateway": gateway.run,
+    "scaling": scaling.run,
     "prompt-cache": prompt_cache.run,
     "cache": cache.run,
     "per-turn": per_turn.run,

@@ -276,7 +276,7 @@ def _run_kept(server: Server, place: Path) -> None:
         text=True,
     )
     assert keeper.stdin is not None
-    json.dump(_as_user(), keeper.stdin)
+    json.dump(as_user(), keeper.stdin)
     keeper.stdin.close()
     keeper.returncode = 0  # it outlives this process, which nobody needs to be told
     os.open(server.folder / "alive", os.O_WRONLY)  # waits for the keeper, and is left open
@@ -313,7 +313,8 @@ def _user() -> pwd.struct_passwd | None:
         return None
 
 
-def _as_user() -> dict[str, object]:
+def as_user() -> dict[str, object]:
+    """Return what has a process run as the user of the servers, where that is not ours."""
     user = _user()
     if user is None:
         return {}
@@ -328,7 +329,7 @@ def _run(*command: str | Path, log: str = "") -> str:
     # to a file: a server would keep a pipe open
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environ, check=False, **_as_user()
+            command, stdout=output, stderr=subprocess.STDOUT, env=environ, check=False, **as_user()
         )  # type: ignore[call-overload]
         output.seek(0)
         said = output.read()
