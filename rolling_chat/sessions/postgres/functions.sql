@@ -60,7 +60,9 @@ BEGIN
             OFFSET 0  -- range by range, by the index
         ) AS message
     )
-    SELECT tree.number FROM tree WHERE NOT EXISTS (SELECT FROM growing WHERE growing.message = tree.number);
+    -- what it shares no longer grew when it was shared
+    SELECT tree.number FROM tree
+    WHERE tree.number <> ALL (ARRAY(SELECT growing.message FROM growing WHERE growing.session = p_session));
 END $$;
 
 CREATE OR REPLACE FUNCTION message_number(p_id text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
