@@ -26,4 +26,4 @@ def test_a_second_terminal_follows_the_first_and_goes_on_when_it_is_gone(desk: D
     second.see("has closed this session", "❯ may I?")
     second.wait_until(lambda: "open in another terminal" not in second.text, "it still follows")
     second.type("\r")
-    second.see("waiting for demo/offline")
+    second.see("done in")
