@@ -17,7 +17,6 @@ from psycopg import errors
 from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.postgres.migrations import use_schema
-from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.benchmarks.scaling.team import login, new_team
 from tests.support.litellm_proxy import free_port
@@ -112,12 +111,12 @@ def test_pooling_by_session_works_and_saves_no_connection(server: Server, team: 
 def test_pooling_by_transaction_breaks_what_the_driver_prepares(server: Server, team: str) -> None:
     with (
         pgbouncer(server, "transaction") as port,
-        closing(open_store(address(port, team, ADA))) as first,
-        closing(open_store(address(port, team, ADA))) as second,
+        closing(psycopg.connect(address(port, team, ADA), autocommit=True)) as first,
+        closing(psycopg.connect(address(port, team, ADA), autocommit=True)) as second,
     ):
-        use(first, new_session(first).id, times=10)  # the driver prepares what runs for the sixth time
-        with pytest.raises(StoreError, match="prepared statement"):
-            use(second, new_session(second).id, times=10)
+        run_often(first)
+        with pytest.raises(errors.DuplicatePreparedStatement):  # it has the connection that the first had
+            run_often(second)
 
 
 def test_pooling_by_transaction_forgets_the_path_and_who_listens(server: Server, team: str) -> None:
@@ -153,12 +152,17 @@ def test_a_login_forced_by_the_pooler_is_everybody(server: Server, team: str) ->
         assert [info.id for info in bob.sessions()] == [session]
 
 
-def use(store: SessionStore, session: str, times: int = 1) -> None:
-    for _ in range(times):
-        store.append(session, Message("user", "zebra"))
-        reply = store.begin_reply(session, OFFLINE)
-        store.grow_reply(reply, "text")
-        store.seal_reply(reply, Message("assistant", "text"))
+def run_often(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Run a statement until the driver prepares it, which the sixth time does."""
+    for number in range(7):
+        connection.execute("SELECT %s::integer", (number,))
+
+
+def use(store: SessionStore, session: str) -> None:
+    store.append(session, Message("user", "zebra"))
+    reply = store.begin_reply(session, OFFLINE)
+    store.grow_reply(reply, "text")
+    store.seal_reply(reply, Message("assistant", "text"))
     assert store.search("zebra")
 
 
