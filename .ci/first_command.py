@@ -28,7 +28,7 @@ def main(command: str) -> int:
         terminal.type("Are you a language model?")
         terminal.see("❯ Are you a language model?")
         terminal.type("\r")
-        print(terminal.see("no language model"))
+        print(terminal.see("not a language model"))
         terminal.type("/quit\r")
         code = terminal.leave()
         print(terminal.text.strip())

@@ -45,7 +45,7 @@ class ModelChoice:
     def described(self) -> str:
         """A clause that names the model, where requests go, and why it was chosen."""
         if self.is_fallback:
-            return f"model: {self.model}, no language model ({self.source})"
+            return f"model: {self.model}, not a language model ({self.source})"
         place = "an unknown address" if self.address is None else describe_server(self.model, self.address)
         return f"model: {self.model}{f' at {place}' if place else ''} (from {self.source})"
 

@@ -26,15 +26,13 @@ from rolling_chat.providers.offline.planning import (
     without_note,
 )
 
-_INTRODUCTION = (
-    "I am the offline model: no language model, only a search over what stands in this conversation."
-)
+_INTRODUCTION = "I am the built-in demo: not a language model, only a search over this conversation."
 _ABILITIES = (
     "I can list files, read FILE, search for TEXT, replace `OLD` with `NEW` in FILE and run `COMMAND`; "
-    "questions I answer from what was said."
+    "I answer questions from what was said."
 )
 _NOTED = "Noted."
-_NOTHING = "I find nothing about that in what I was sent."
+_NOTHING = "I find nothing about that in my prompt."
 _OWN_SENTENCES = frozenset({_NOTED, _NOTHING, *re.split(r"(?<=\.) ", f"{_INTRODUCTION} {_ABILITIES}")})
 _GREETING = re.compile(
     r"\W*(?:hello|hi|hey|help|good (?:morning|evening|day)|who are you|what can you do)\b", re.IGNORECASE

@@ -58,7 +58,7 @@ def _arguments(reply: OfflineReply) -> list[tuple[str, dict[str, Json]]]:
 
 
 def test_it_says_that_it_is_no_language_model() -> None:
-    assert "no language model" in reply_to([SYSTEM, _user("hello")]).text
+    assert "not a language model" in reply_to([SYSTEM, _user("hello")]).text
 
 
 def test_it_does_not_say_so_in_every_answer() -> None:
@@ -241,7 +241,7 @@ def test_the_agents_own_prompt_with_a_summary_in_it_does_not_make_it_a_summarise
         "role": "system",
         "content": f"{SYSTEM['content']}\nSummary of earlier conversation:\n- x is 1.",
     }
-    assert "offline model" in reply_to([system, _user("hello")]).text
+    assert "built-in demo" in reply_to([system, _user("hello")]).text
 
 
 @pytest.mark.parametrize("messages", [[], [SYSTEM], [_assistant("hi")], [{"role": "user", "content": None}], [
