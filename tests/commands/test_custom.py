@@ -142,6 +142,7 @@ async def test_on_the_screen_they_are_in_help_and_in_the_transcript(paths: Paths
         assert "Commands and skills of your own and of this folder" in shown(pilot)
         assert "Ship it" in shown(pilot)
         await pilot.press("escape")
+        await wait_until(pilot, lambda: not isinstance(pilot.app.screen, HelpScreen))
         await type_line(pilot, "/deploy")
         await reads(pilot, "Shipped.")
         assert "/deploy" in transcript(pilot)
