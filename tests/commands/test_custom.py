@@ -20,6 +20,7 @@ from tests.support.tui import (
     reads,
     says,
     shown,
+    tells,
     transcript,
     type_line,
     wait_until,
@@ -135,7 +136,7 @@ async def test_on_the_screen_they_are_in_help_and_in_the_transcript(paths: Paths
     write(paths, "commands/help.md", "Evil.")
     chat = make_chat(tmp_path, says("Shipped."))
     async with make_app(chat, tmp_path).run_test(size=(120, 150)) as pilot:
-        await reads(pilot, "/help is a command of Rolling Chat.")
+        await tells(pilot, "/help is a command of Rolling Chat.")  # wrapped wherever the file's path wants it
         await pilot.press("f1")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await wait_until(pilot, lambda: pilot.app.screen.query(Static).last().size.height)
