@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.text import visible, waits
+from rolling_chat.text import count_undecided, visible
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
 from tests.support.transcripts import drawn_item
@@ -91,7 +91,7 @@ def test_a_text_that_comes_in_pieces_is_shown_as_one_that_came_whole(text: str, 
     shown, held, above = "", "", ""
     for at in range(0, len(text), size):
         held += text[at : at + size]
-        ready = len(held) - waits(held)
+        ready = len(held) - count_undecided(held)
         shown += visible(held[:ready], above=above)
         above, held = (above + held[:ready])[-2:], held[ready:]
     assert shown + visible(held, above=above) == visible(text)
