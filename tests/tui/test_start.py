@@ -27,10 +27,12 @@ class Slow:
     """Opens a chat once it is let."""
 
     def __init__(self, home: Path) -> None:
+        self.asked = threading.Event()
         self.go = threading.Event()
         self._home = home
 
     def __call__(self) -> Chat:
+        self.asked.set()
         assert self.go.wait(PATIENCE_SECONDS)
         return make_chat(self._home, says("fine"))
 
@@ -100,6 +102,7 @@ async def test_who_quits_before_the_chat_is_open_gets_it_to_close(tmp_path: Path
     slow = Slow(tmp_path)
     app = start(slow, tmp_path)
     async with app.run_test() as pilot:
+        await wait_until(pilot, slow.asked.is_set)
         await pilot.press("ctrl+q")
         slow.go.set()
     await asyncio.get_running_loop().shutdown_default_executor()  # as the end of the program does
