@@ -74,7 +74,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the test's own; pytest looks for a free number in the names of all that it made before."""
-    folder = tmp_path_factory.getbasetemp() / f"test{next(_numbers)}"
+    folder = tmp_path_factory.getbasetemp() / f"test_{next(_numbers)}"
     folder.mkdir(mode=0o700)
     return folder
 
