@@ -54,7 +54,7 @@ def test_what_is_too_large_is_said_from_the_header_alone() -> None:
     header = read_header(bomb(60_000))
     assert header is not None
     assert "60,000 × 60,000 pixels" in why_not(header, 1_000)
-    assert "the most" in why_not(PictureHeader("image/png", 10, 10), MAX_BYTES + 1)
+    assert "the limit" in why_not(PictureHeader("image/png", 10, 10), MAX_BYTES + 1)
 
 
 def test_a_segment_of_no_length_does_not_go_on_for_ever() -> None:
