@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from rolling_chat.replay import deferred_interrupts
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Make SIGINT raise, also where a shell that runs the tests in the background had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block() -> None:

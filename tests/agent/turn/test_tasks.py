@@ -140,7 +140,7 @@ async def test_what_was_said_in_a_task_can_be_read_and_gone_on_with_in_a_copy(op
     assert record is not None
     chat.resume(record.session)
     assert [one.text for one in chat.session.messages] == ["find the callers", "Nobody."]
-    with pytest.raises(ChatError, match=r"said in a task, to be read\. /fork makes a copy"):
+    with pytest.raises(ChatError, match=r"of a task is read-only\. /fork makes a copy"):
         chat.send("and now?")
     chat.fork()
     assert (await collect(chat.send("and now?")))[-1].outcome is Outcome.DONE
