@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionCopy
 from rolling_chat.sessions.store import SessionStore
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.postgres import ADMIN, shared_server
 from tests.support.program import program_environment
 from tests.support.sessions import faults_of, new_session
@@ -96,10 +95,7 @@ def kill_while_copying(home: Path, way: str, address: str, network: UnsteadyNetw
     """Run the program until it has sent so much, or is done."""
     until = network.pieces + pieces
     process = start(home, way, address)
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while network.pieces < until and process.poll() is None:
-        assert time.monotonic() < give_up
-        time.sleep(0.001)
+    wait_for(lambda: network.pieces >= until or process.poll() is not None)
     process.kill()
     process.communicate()
 

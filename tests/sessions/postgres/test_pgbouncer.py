@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from rolling_chat.sessions.postgres.migrations import use_schema
 from rolling_chat.sessions.store import SessionStore
 from tests.benchmarks.scaling.team import login, new_team
 from tests.support.litellm_proxy import free_port
-from tests.support.patience import PATIENCE_SECONDS
+from tests.support.patience import wait_for
 from tests.support.postgres import ADMIN, Server, as_user, new_database
 from tests.support.sessions import OFFLINE, new_session
 
@@ -67,23 +66,20 @@ def pgbouncer(server: Server, mode: str, forced: str = "") -> Iterator[int]:
         command = [program, "-q", folder / "config"]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **as_user())  # type: ignore[call-overload]
         try:
-            _wait_for(port, process)
+            wait_for(lambda: _answers(port, process))
             yield port
         finally:
             process.terminate()
             process.wait()
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            psycopg.connect(f"host=127.0.0.1 port={port} user={ADMIN} dbname=postgres").close()
-            return
-        except psycopg.OperationalError:
-            assert process.poll() is None, "pgbouncer has ended"
-            assert time.monotonic() < until
-            time.sleep(0.02)
+def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
+    assert process.poll() is None, "pgbouncer has ended"
+    try:
+        psycopg.connect(f"host=127.0.0.1 port={port} user={ADMIN} dbname=postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def address(port: int, database: str, user: str) -> str:
@@ -99,10 +95,10 @@ def test_pooling_by_session_works_and_saves_no_connection(server: Server, team: 
         session = new_session(here).id
         here.claim(session)
         assert there.claim(session) is not None
-        until_true(lambda: there.has_news(session))
-        until_true(lambda: not there.has_news(session))
+        wait_for(lambda: there.has_news(session))
+        wait_for(lambda: not there.has_news(session))
         use(here, session)
-        until_true(lambda: there.has_news(session))
+        wait_for(lambda: there.has_news(session))
         assert len(there.branch(session)) == 2
         own = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{team}' AND usename = '{ADA}'"
         assert int(server.sql(own)) >= 3
@@ -164,10 +160,3 @@ def use(store: SessionStore, session: str) -> None:
     store.grow_reply(reply, "text")
     store.seal_reply(reply, Message("assistant", "text"))
     assert store.search("zebra")
-
-
-def until_true(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
